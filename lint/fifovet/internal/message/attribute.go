@@ -25,8 +25,8 @@ type Attribute struct {
 type AttributeSet struct {
 	Known []Attribute
 
-	// params has the maps of attributes that callers pass to the function. Each map is a
-	// parameter or a part of one, such as opts.Attributes.
+	// params has the attribute maps that callers pass. Each map is a parameter of the
+	// analyzed function, or a part of a parameter, such as opts.Attributes.
 	params []flow.Origin
 }
 
@@ -36,9 +36,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry with a key that no program uses. No statement sets
-// this entry, so a trace of noEntry finds the origin of the whole map: a parameter or a
-// variable.
+// noEntry is the path to a map entry with a key that no program uses, so no assignment
+// sets this entry. A trace of noEntry (a backward search for its value) therefore ends at
+// the origin of the map itself: a parameter or a variable.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -59,15 +59,17 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	return found
 }
 
-// CollectAttributes adds the attributes in one map to *found. The map is v itself, or the
-// part of v at path, such as a field. Entries set only after the calls in until do not
-// count.
-func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
+// CollectAttributes adds the attributes in one map to *found. The map is the part of v
+// that path selects, such as a field, or v itself if path is empty.
+//
+// The parameter sends has the calls that send the message. An attribute does not count if
+// the code sets it only after all these calls.
+func (p *Index) CollectAttributes(found *AttributeSet, sends []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return
 	}
 	t := p.NewTracer()
-	t.Until, t.Notes = until, true
+	t.Until, t.Notes = sends, true
 	t.Value(v, flow.Place{Path: path.Then(noEntry...), Frame: f})
 	for _, o := range t.Origins {
 		if o.Kind != flow.FromPath || len(o.Path) < len(noEntry) {
@@ -78,13 +80,13 @@ func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstructi
 			found.params = append(found.params, o)
 		}
 	}
-	for _, at := range t.Places {
-		n := len(at.Path) - len(noEntry)
-		if n < 0 || len(at.Under) > 0 || at.Mixed || !endsIn(at.Path, noEntry) {
+	for _, place := range t.Places {
+		n := len(place.Path) - len(noEntry)
+		if n < 0 || len(place.Under) > 0 || place.Mixed || !endsIn(place.Path, noEntry) {
 			continue
 		}
-		at.Path = at.Path[:n]
-		p.collectUpdates(found, until, at, nil, depth)
+		place.Path = place.Path[:n]
+		p.collectUpdates(found, sends, place, nil, depth)
 	}
 }
 
@@ -100,25 +102,25 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds an attribute to *found for each assignment to an entry of the map
-// at. If fields is not empty, at is a struct, and its fields with these names are the
-// maps.
-func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
+// collectUpdates adds an attribute to *found for each assignment to an entry of a map. If
+// fields is empty, the parameter place is the location of the map. Otherwise place is the
+// location of a struct, and the maps are the struct's fields with these names.
+func (p *Index) collectUpdates(found *AttributeSet, sends []ssa.CallInstruction, place flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
-	t.Until = until
-	for _, w := range p.Writes(at.V) {
+	t.Until = sends
+	for _, w := range p.Writes(place.V) {
 		update, ok := w.Instr.(*ssa.MapUpdate)
 		if !ok || w.Kind != flow.Stored || t.IsLater(w) {
 			continue
 		}
-		n := len(at.Path)
+		n := len(place.Path)
 		if len(fields) > 0 {
 			n++
 		}
-		if len(w.Path) != n+1 || !slices.Equal(w.Path[:len(at.Path)], at.Path) || len(fields) > 0 && !slices.Contains(fields, w.Path[len(at.Path)]) {
+		if len(w.Path) != n+1 || !slices.Equal(w.Path[:len(place.Path)], place.Path) || len(fields) > 0 && !slices.Contains(fields, w.Path[len(place.Path)]) {
 			continue
 		}
-		f := at.Frame
+		f := place.Frame
 		for _, c := range w.Calls {
 			f = t.Enter(c, p.Body(c.Common()), f)
 		}
@@ -127,8 +129,9 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 			continue
 		}
 		if fn := update.Parent(); f == nil && fn.Parent() != nil {
-			// The update is in a function literal, such as set := func(key, value string).
-			// Its calls may pass constant keys.
+			// The assignment is in a function literal, such as set := func(key, value
+			// string) { m[key] = value }. Each call of the literal may pass a constant
+			// key.
 			for _, c := range p.Direct[fn] {
 				inner := t.Enter(c, fn, nil)
 				if name, ok := p.constantKey(update.Key, inner); ok {
@@ -138,14 +141,13 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 			continue
 		}
 		if from := copiedFrom(update); from != nil {
-			p.CollectAttributes(found, until, from, nil, f, depth+1)
+			p.CollectAttributes(found, sends, from, nil, f, depth+1)
 		}
 	}
 }
 
-// addAttribute adds the attribute with the given name to *found. Its value is the value
-// that the map update stores. The frame f has the calls through which the analysis reached
-// the update.
+// addAttribute adds an attribute to *found, with the value that the map update stores.
+// The frame f has the calls through which the analysis reached the update.
 func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUpdate, f *flow.Frame) {
 	value := p.NewTracer()
 	value.Inputs = true
@@ -156,8 +158,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
 	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// A helper function may get the attribute's name as an argument. The call of this
-	// helper is then the attribute's position.
+	// A helper function may get the attribute's name as an argument. The attribute's
+	// position is then the call of this helper.
 	key := update.Key
 	for f != nil {
 		param, ok := key.(*ssa.Parameter)
@@ -173,8 +175,9 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 	found.add(a)
 }
 
-// constantKey returns the constant key of a map update. If the key is a parameter,
-// constantKey uses the argument of the call that entered the function.
+// constantKey returns the key of a map assignment, and reports whether the key is
+// constant. If the key is a parameter, constantKey looks at the argument in f.Site, the
+// call through which the analysis entered the function.
 func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	for range flow.MaxUnwraps {
 		if name, ok := flow.ConstString(key); ok {

@@ -3,20 +3,22 @@ package message
 // These constants limit the analysis of messages. Beyond a limit, the analysis finds
 // nothing more.
 const (
-	// maxSinkPath is the largest number of field names that select the part of a
-	// parameter that goes into a message, for example two in opts.Message.ID.
+	// maxSinkPath is the largest number of field names in the path to a part of a
+	// parameter, for example two in opts.Message.ID.
 	maxSinkPath = 4
 
-	// maxSinks is the largest number of parameters, or their parts, recorded for one
-	// function because they go into messages.
+	// maxSinks is the largest number of parameters that the analysis records for one
+	// function. It records each parameter, or part of a parameter, that goes into a
+	// message.
 	maxSinks = 24
 
-	// maxMaps is the largest number of copies that the analysis follows from one map with
-	// attributes to another.
+	// Code may copy attributes from map to map, one after the other. maxMaps is the
+	// largest number of such copies in a row that the analysis follows.
 	maxMaps = 4
 
-	// maxRoot is the largest number of rootOf's steps, from a pointer back to the place
-	// where the message was made. From a variable to its value is one step.
+	// The method rootOf goes back from a pointer to the creation of the message, step by
+	// step, for example from a variable to its value. maxRoot is the largest number of
+	// steps.
 	maxRoot = 8
 
 	// maxPathBlocks is the largest number of basic blocks that one pathSearch visits.

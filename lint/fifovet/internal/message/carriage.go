@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Variable returns the origins of an attribute's value that may differ between messages.
-// Constants and rounded times are left out, because they are equal for many messages.
-// known is false if some origin is unknown.
+// Variable returns the origins of the attribute's value, such as parameters and clocks.
+// It leaves out constants and rounded times, because these are equal in many messages. If
+// an origin is unknown, Variable returns nil and false.
 func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	for _, o := range a.Value.Origins {
 		switch o.Kind {
@@ -26,9 +26,9 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage returns carriedByBody if the body contains the attribute's value or one of the
-// values that it is computed from. It returns NotCarried if the body contains none of
-// these values, and notKnown if the analysis cannot decide.
+// Carriage reports whether the body contains the value of the attribute a, or a value
+// from which the attribute is computed. The result is notKnown if the analysis cannot
+// decide.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {
@@ -46,13 +46,12 @@ func (l *Letter) Carriage(a Attribute) carriageKind {
 	return result
 }
 
-// carriageKind is a result of [Letter.Carriage]: whether a body contains the value of an
-// attribute.
+// carriageKind is the result of [Letter.Carriage].
 type carriageKind uint8
 
 const (
-	NotCarried carriageKind = iota
-	carriedByBody
+	NotCarried    carriageKind = iota // the body does not contain the attribute
+	carriedByBody                     // the body contains the attribute
 	notKnown
 )
 
@@ -76,8 +75,8 @@ func carriage(o flow.Origin, body []flow.Origin) carriageKind {
 				continue
 			}
 			if !b.Mixed && o.Kind == flow.FromPath {
-				// The body is text that other code encoded, such as a string parameter. The
-				// analysis does not know what the text contains.
+				// The body is text from other code, such as a string parameter. The
+				// contents of the text are unknown.
 				result = notKnown
 			}
 		}
@@ -95,8 +94,9 @@ const (
 	EventID          // the ID of the event, different for each event
 )
 
-// OwnID returns EventID if a member of the body has the name of an event's ID. Otherwise it
-// returns entityID if a member has the name of another ID, else NoID.
+// OwnID reports which ID the body contains, judged by the names in the body. It returns
+// EventID if a name, such as event_id, means the ID of the event. Otherwise it returns
+// entityID if a name means another ID, and NoID if no name means an ID.
 func (l *Letter) OwnID() ownKind {
 	own := NoID
 	see := func(owner, name string) {
@@ -143,12 +143,11 @@ func (l *Letter) OwnID() ownKind {
 	return own
 }
 
-// Member returns the value of the body's JSON member with the same name as the attribute,
-// or nil if the body has no such member. Names may differ in case and separators: event_id
-// and EventID are the same name.
+// Member returns the value of the body's JSON member with the attribute's name, or nil
+// without such a member. It ignores case and separators: event_id matches EventID.
 func (l *Letter) Member(p *Index, a Attribute) ssa.Value {
 	want := plain(a.Name)
-	for _, v := range l.made {
+	for _, v := range l.parts {
 		switch v := v.(type) {
 		case *ssa.Alloc:
 			t := flow.StructOf(v.Type())
@@ -177,8 +176,7 @@ func (l *Letter) Member(p *Index, a Attribute) ssa.Value {
 	return nil
 }
 
-// plain returns a name without case and separators, for example the same text for event_id,
-// eventId and EventID.
+// plain returns the name in lower case, without the separators "_", "-" and ".".
 func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
 }

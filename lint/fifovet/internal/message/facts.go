@@ -14,29 +14,31 @@ type SinkFact struct {
 	Params []paramSink
 }
 
-// paramSink describes one parameter whose argument becomes part of a message. Index counts
-// the parameters from 0; a method's receiver has index 0.
+// paramSink describes one parameter whose argument becomes part of a message. Index
+// counts the parameters from 0, including the receiver of a method.
 type paramSink struct {
 	Index int
-	Path  flow.AccessPath // the part of the argument that goes into the message; empty for the whole argument
+	Path  flow.AccessPath // the part that goes into the message; empty for the whole argument
 	Role  Role
 	Field string // name of the field in the SQS API, or of the attribute
 
-	// Evidence is the evidence in the function for a FIFO queue. If a call passes a known
-	// queue URL as another argument, this URL decides instead.
+	// Evidence says whether the function sends to a FIFO queue: certainly, maybe or not.
+	// If a call of the function passes the URL of a queue with a known name, this name
+	// decides instead.
 	Evidence evidence
 
 	// Alone is true if the message's field consists only of this argument and constants.
 	Alone bool
 
 	// ContentBased is true if the function may send the message without a deduplication
-	// ID, so that SQS compares bodies. It matters only for an argument that becomes a
-	// body or an attribute.
+	// ID. SQS then recognizes duplicates by their bodies. The rules use ContentBased only
+	// for arguments that become bodies or attributes.
 	ContentBased bool
 
-	// Unless is the parameter for the deduplication ID. For a call that passes an ID,
-	// ignore ContentBased.
-	Unless given
+	// Unless is the function's parameter for the deduplication ID, if there is one. In a
+	// call of the function, the argument for this parameter decides whether the message
+	// has an ID, in place of ContentBased.
+	Unless dedupParam
 
 	// Many is true if the argument becomes part of several messages.
 	Many bool

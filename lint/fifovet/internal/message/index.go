@@ -9,17 +9,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Index holds the messages of a package, and the parameters of its functions that become
-// parts of messages.
+// Index has the messages that one Go package makes or sends. It also has the function
+// parameters that become parts of messages.
 type Index struct {
 	*flow.Program
 
 	byRoot map[ssa.Value]*Message
-	sinks  map[any][]paramSink // by function: the parameters that become parts of messages
+	sinks  map[any][]paramSink // by function (see target)
 }
 
-// target returns the key for fn in the map Index.sinks. For a declared function the key is
-// its *types.Func, for a function literal it is fn itself.
+// target returns the key for fn in the map Index.sinks. The key is the *types.Func of a
+// declared function, and fn itself for a function literal.
 func target(fn *ssa.Function) any {
 	if obj, ok := fn.Object().(*types.Func); ok && fn.Parent() == nil {
 		return obj

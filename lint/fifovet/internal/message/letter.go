@@ -8,23 +8,26 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Letter is a message body with the attributes of the same message, for rules that compare
-// body and attributes. It describes the message m. If m is nil, it describes the message
-// that a called function makes from the arguments of call.
+// Letter is the body and the attributes of one message. Rules use a Letter to compare the
+// body with the attributes.
+//
+// If the analyzed function makes the message, the field m is the message. Otherwise m is
+// nil, and a called function makes the message from the arguments of call.
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
 
 	Evidence     evidence
 	ContentBased bool // the message may be sent without a deduplication ID
-	unless       given
+	dedup        dedupParam
 
 	Attributes AttributeSet
 	body       []flow.Origin
-	made       []ssa.Value // values that the body is made from
+	parts      []ssa.Value // values used to compute the body
 }
 
-// Key identifies the letter: all findings about one letter have an equal Key.
+// Key returns a comparable ID for the message of l. The rules use the ID to combine their
+// findings about the same message.
 func (l *Letter) Key() any {
 	if l.m != nil {
 		return l.m.Root
@@ -32,26 +35,28 @@ func (l *Letter) Key() any {
 	return l.call
 }
 
-// Letters returns a [Letter] for each message with attributes and for each call whose
-// arguments become a body and attributes. It records the parameters that become
-// attributes.
+// Letters returns a [Letter] (the body and the attributes of a message) for each message
+// with both. It also returns a Letter for each call whose arguments become both.
+//
+// Letters also records each parameter that becomes an attribute.
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {
 		if l := p.letterOf(m); l != nil {
 			letters = append(letters, l)
-			p.raiseAttributes(l)
+			p.recordAttributes(l)
 		}
 	}
-	// Each round may record parameters of a calling function that become attributes too,
-	// as in nested wrappers. The next round then includes the calls of this function.
+	// With nested wrappers, a parameter of the calling function becomes an attribute as
+	// well. Each round records such parameters. The next round then finds the calls of
+	// this calling function.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
 		for _, c := range p.Calls {
 			if l := p.letterAt(c); l != nil {
 				calls[c.Instr] = l
-				p.raiseAttributes(l)
+				p.recordAttributes(l)
 			}
 		}
 		if p.sinkCount() == n {
@@ -74,34 +79,35 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns a Letter for the message m. It returns nil for a batch, and for a
-// message without a body or attributes. It also returns nil without evidence of a FIFO
-// queue, unless callers pass the queue's name.
+// letterOf returns a Letter (a body with its attributes) for the message m. It returns
+// nil for a batch, and for a message without body or without attributes. It also returns
+// nil without evidence of a FIFO queue, unless callers pass the queue's URL.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
 	}
 	l := &Letter{
-		m: m, Evidence: p.EvidenceOf(m), ContentBased: m.Shape.Sdk || p.contentBased(m), unless: p.dedupParameter(m), Attributes: p.AttributesOf(m),
+		m: m, Evidence: p.EvidenceOf(m), ContentBased: m.Shape.Sdk || p.contentBased(m), dedup: p.dedupParameter(m), Attributes: p.AttributesOf(m),
 	}
 	if l.Evidence == NotFIFO && !p.namedByCaller(m) || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
 		return nil
 	}
 	roles := []Role{RoleBody}
 	if m.Shape.Sdk {
-		roles = append(roles, RoleDedup) // the body contains the dedupe key, so the key's value is checked like a part of the body
+		// Package sqsfifo sends the dedupe key in the body.
+		roles = append(roles, RoleDedup)
 	}
 	for _, r := range roles {
 		l.body = append(l.body, p.Origins(m, r, true)...)
 		for _, s := range m.All(r) {
-			l.made = append(l.made, p.Trace(s.Value, nil, true).InOrder...)
+			l.parts = append(l.parts, p.Trace(s.Value, nil, true).InOrder...)
 		}
 	}
 	return l
 }
 
-// namedByCaller reports whether the name of the queue is a parameter of the message's
-// function.
+// namedByCaller reports whether the queue's URL is a parameter of the function that makes
+// the message. The callers then choose the queue.
 func (p *Index) namedByCaller(m *Message) bool {
 	for _, o := range p.Origins(m, RoleURL, false) {
 		if _, ok := o.Root.(*ssa.Parameter); ok && o.Kind == flow.FromPath {
@@ -112,11 +118,11 @@ func (p *Index) namedByCaller(m *Message) bool {
 }
 
 // letterAt returns a Letter (a body with its attributes) for a call whose arguments
-// become both the body and attributes of a message. It returns nil for any other call, or
-// without evidence of a FIFO queue.
+// become the body and the attributes of a message. For any other call it returns nil. It
+// also returns nil without evidence of a FIFO queue.
 func (p *Index) letterAt(c flow.Call) *Letter {
 	l := &Letter{call: c.Instr}
-	until := []ssa.CallInstruction{c.Instr}
+	sends := []ssa.CallInstruction{c.Instr}
 	args := flow.Args(c.Instr.Common())
 	bodies := 0
 	for _, s := range p.sinksAt(c) {
@@ -126,20 +132,20 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 		arg := args[s.Index]
 		switch s.Role {
 		case roleAttributes:
-			p.CollectAttributes(&l.Attributes, until, arg, s.Path, nil, 0)
+			p.CollectAttributes(&l.Attributes, sends, arg, s.Path, nil, 0)
 		case roleAttribute:
-			value := p.TraceUntil(until, arg, s.Path, true)
+			value := p.TraceUntil(sends, arg, s.Path, true)
 			l.Attributes.add(Attribute{Name: s.Field, Value: value, Fn: c.Fn, Pos: c.Instr.Pos(), Arg: argIndex(c, arg)})
 		case RoleBody:
 			t := p.NewTracer()
-			t.Inputs, t.Until = true, until
+			t.Inputs, t.Until = true, sends
 			if s.Encoded {
 				t.Encoded(arg, flow.Place{Path: s.Path})
 			} else {
 				t.Value(arg, flow.Place{Path: s.Path})
 			}
 			l.body = append(l.body, t.Origins...)
-			l.made = append(l.made, t.InOrder...)
+			l.parts = append(l.parts, t.InOrder...)
 			bodies++
 			continue
 		default:
@@ -149,7 +155,7 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 		if u == nil {
 			return nil
 		}
-		l.Evidence, l.ContentBased, l.unless = max(l.Evidence, u.Evidence), l.ContentBased || u.ContentBased, u.unless
+		l.Evidence, l.ContentBased, l.dedup = max(l.Evidence, u.Evidence), l.ContentBased || u.ContentBased, u.dedup
 	}
 	if bodies == 0 || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
 		return nil
@@ -157,35 +163,37 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 	return l
 }
 
-// raiseAttributes records the parameters of the function that become attributes of the
-// letter l. The rules then also check the arguments that callers pass for these
-// parameters.
-func (p *Index) raiseAttributes(l *Letter) {
+// recordAttributes records the parameters that become attributes of the message in l. The
+// analysis then also checks the arguments that callers pass for these parameters.
+func (p *Index) recordAttributes(l *Letter) {
 	sink := paramSink{
-		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless,
+		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.dedup)), Unless: l.dedup,
 	}
 	for _, o := range l.Attributes.params {
 		sink.Role, sink.Field = roleAttributes, "MessageAttributes"
-		p.raise(o, sink)
+		p.recordSink(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
-		// If the analysis knows here whether the body contains the value, the rules need
-		// not check the arguments of calls.
+		// If this function already shows whether the body contains the attribute, the
+		// calls of the function need no check.
 		if l.Carriage(a) != notKnown {
 			continue
 		}
 		variable, _ := a.Variable()
 		for _, o := range variable {
 			sink.Role, sink.Field = roleAttribute, a.Name
-			p.raise(o, sink)
+			p.recordSink(o, sink)
 		}
 	}
 }
 
-// raise records the part s of a message for the parameter that the origin o comes from. It
-// sets s.Index and s.Path. It returns the parameter's function, the complete s, and whether
-// it recorded s.
-func (p *Index) raise(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
+// recordSink records that a parameter becomes part of a message. The parameter is the
+// origin o of a value in the message, and s describes the part.
+//
+// recordSink returns the parameter's function, and s with Index and Path set. It returns
+// false if o is not a parameter or if s was not recorded, for example because the same
+// parameter is already recorded.
+func (p *Index) recordSink(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {
 		return nil, s, false

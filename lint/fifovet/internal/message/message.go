@@ -11,42 +11,46 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Message is one value of a message type in one function.
+// Message describes one message in one function of the analyzed package. The message is a
+// value of a type such as sqs.SendMessageInput.
 type Message struct {
-	Root  ssa.Value
+	Root  ssa.Value // identifies the message (see rootOf)
 	Shape *shape
 	Fn    *ssa.Function
-	Sets  map[Role][]Set
+	Sets  map[Role][]Set // assignments to fields
 
-	// open is true if other functions may set fields of the message, including fields
-	// without an assignment in this function.
-	open bool
+	// setElsewhere is true if code unknown to the analysis may set fields of the message.
+	setElsewhere bool
 
-	// leaves is true if the function returns a pointer to the message, so callers may
-	// change it.
-	leaves bool
+	// returned is true if the function returns a pointer to the message. Callers may then
+	// set fields.
+	returned bool
 
-	// byValue is true if the function returns a copy of the message. Callers may add
-	// fields.
-	byValue bool
+	// copyReturned is true if the function returns a copy of the message. Callers may
+	// then set fields of the copy.
+	copyReturned bool
 
-	// These fields link the Messages that describe one message in several functions. bases
-	// are in called functions that return it. Derived are the results of this function's
-	// calls. callees are parameters of called functions that get it.
-	bases, Derived, callees []*Message
-	passed                  []passing
+	// Several functions may work on one message: some make and return the message, others
+	// get the message as an argument. Each function then has a separate Message. The next
+	// fields link this Message to the others.
+	bases   []*Message // in called functions, which return the message
+	Derived []*Message // in callers, with the message as a result
+	callees []*Message // in called functions, with the message as an argument
+	passed  []passing
 
-	// copied is true if an assignment copies the whole message from another value.
-	copied bool
+	// isCopy is true if an assignment such as *input = defaults sets the whole message.
+	isCopy bool
 
-	// later has the roles of fields, such as RoleDedup, that code may set in a later copy
-	// of the message, for example in an element of a slice.
-	later map[Role]bool
+	// setInCopies has the roles of the fields that code may set in a copy of the message,
+	// for example in an element of a slice. A role is the meaning of a field, such as
+	// RoleDedup.
+	setInCopies map[Role]bool
 
-	evidence *evidence // evidence about the queue, computed once
+	// evidence is the result of EvidenceOf, or nil before the first call.
+	evidence *evidence
 
-	batches []*Message // the batch inputs that contain this message as an entry
-	sends   []ssa.CallInstruction
+	batches []*Message            // inputs of batch calls, with this message as an entry
+	sends   []ssa.CallInstruction // sending calls of this message, except for batches
 }
 
 // passing is a call with a message as argument; param is the called function's parameter
@@ -72,8 +76,8 @@ func (m *Message) All(r Role) []Set {
 	return sets
 }
 
-// related calls yield for m and for every Message that describes the same message in
-// another function.
+// related calls yield for m, and for each Message about the same message in a called
+// function.
 func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 	if seen[m] {
 		return
@@ -90,10 +94,10 @@ func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 
 func (m *Message) Has(r Role) bool { return len(m.All(r)) > 0 }
 
-// complete reports whether the analysis knows every place that may set a field of the
-// message. A field without a known assignment is then certainly unset.
+// complete reports whether the analysis sees all assignments to the fields of m. A field
+// without an assignment is then certainly unset.
 func (m *Message) complete() bool {
-	return !m.open && !m.copied && !m.leaves && (!m.byValue || len(m.batches) > 0)
+	return !m.setElsewhere && !m.isCopy && !m.returned && (!m.copyReturned || len(m.batches) > 0)
 }
 
 // Absent reports whether the fields with the role r are certainly never set, or set only to
@@ -104,7 +108,7 @@ func (m *Message) Absent(r Role) bool {
 			return false
 		}
 	}
-	return m.complete() && !m.later[r]
+	return m.complete() && !m.setInCopies[r]
 }
 
 func IsEmptyText(v ssa.Value) bool {
@@ -112,8 +116,9 @@ func IsEmptyText(v ssa.Value) bool {
 	return ok && (c.Value == nil || c.Value.ExactString() == `""`)
 }
 
-// Origins returns the origins of a field's value. If several functions build the
-// message, the trace goes through all of them.
+// Origins returns the origins, such as parameters and clocks, of the values in the fields
+// with the role r. If several functions build the message, Origins follows the
+// assignments in all these functions. For inputs, see [flow.Tracer].
 func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	var found []flow.Origin
 	if len(m.bases) > 0 || len(m.callees) > 0 {
@@ -133,7 +138,7 @@ func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 func (p *Index) Collect() []*Message {
 	byRoot := p.byRoot
 	var messages []*Message
-	at := func(v ssa.Value, fn *ssa.Function) *Message {
+	messageAt := func(v ssa.Value, fn *ssa.Function) *Message {
 		sh := ShapeOf(v.Type())
 		if sh == nil {
 			return nil
@@ -151,13 +156,13 @@ func (p *Index) Collect() []*Message {
 		for instr := range flow.Instructions(fn) {
 			switch instr := instr.(type) {
 			case *ssa.Alloc:
-				at(instr, fn)
+				messageAt(instr, fn)
 			case *ssa.FieldAddr:
-				if m := at(instr.X, fn); m != nil {
+				if m := messageAt(instr.X, fn); m != nil {
 					m.assign(instr)
 				}
 			case ssa.CallInstruction:
-				p.collectCall(instr, fn, at)
+				p.collectCall(instr, fn, messageAt)
 			}
 		}
 	}
@@ -165,11 +170,11 @@ func (p *Index) Collect() []*Message {
 		p.followUses(m, m.Root, map[ssa.Value]bool{})
 	}
 	for _, m := range messages {
-		m.inheritMarks()
+		m.inheritFlags()
 	}
 	p.spreadSends(messages)
 	p.linkBatches(messages)
-	setLaterFields(messages)
+	noteCopies(messages)
 	return messages
 }
 
@@ -191,37 +196,38 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.FieldAddr, *ssa.IndexAddr:
-			// Code sets the parts of such a field one by one, such as the 16 bytes of an
-			// event ID. The field's address therefore takes the place of a value.
+			// The code sets parts of the field, such as bytes of an event ID, so there is
+			// no single value. Record the field's address as the value.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		default:
-			// Other code gets the field's address, so it may set the field.
+			// Other code gets the field's address and may set the field.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		}
 	}
 }
 
-// collectCall handles a call. A setter of the AWS SDK v1 counts as an assignment to the
-// message's field. A call that sends a message is recorded in this message.
-func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func(ssa.Value, *ssa.Function) *Message) {
+// collectCall handles a call. A setter of the AWS SDK v1 counts as an assignment to a
+// field of the message. A sending call is added to the field sends of its message.
+func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, messageAt func(ssa.Value, *ssa.Function) *Message) {
 	c := instr.Common()
 	callee := flow.CalleeOf(c)
 	if callee == nil {
 		return
 	}
 	if field, ok := strings.CutPrefix(callee.Name(), "Set"); ok && len(c.Args) == 2 && !c.IsInvoke() {
-		if m := at(c.Args[0], fn); m != nil {
+		if m := messageAt(c.Args[0], fn); m != nil {
 			if r := m.Shape.Fields[field]; r != RoleNone {
 				m.Sets[r] = append(m.Sets[r], Set{field, c.Args[1], c.Args[1].Pos(), instr})
 			}
 		}
 		return
 	}
-	// The call of at also collects a message that a helper function made.
+	// An argument may be a message made by a helper function. Then messageAt adds this
+	// message to the index.
 	for _, arg := range c.Args {
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
-			at(arg, fn)
+			messageAt(arg, fn)
 		}
 	}
 	if IsSend(callee) {
@@ -229,21 +235,23 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 			if ShapeOf(arg.Type()) == nil {
 				continue
 			}
-			if m := at(arg, fn); m != nil {
+			if m := messageAt(arg, fn); m != nil {
 				m.sends = append(m.sends, instr)
 			}
 		}
 	}
 }
 
-// inheritMarks copies the marks open and copied of related messages to m. It ignores
-// parameters, because a parameter is always open. It also adds m to the field Derived of
-// each message in m.bases.
-func (m *Message) inheritMarks() {
+// inheritFlags sets setElsewhere and isCopy of m if they are true for the same message in
+// a called function. It ignores parameters, because setElsewhere is true for every
+// parameter.
+//
+// inheritFlags also adds m to the field Derived of each message in m.bases.
+func (m *Message) inheritFlags() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
-			m.open = m.open || x.open
-			m.copied = m.copied || x.copied
+			m.setElsewhere = m.setElsewhere || x.setElsewhere
+			m.isCopy = m.isCopy || x.isCopy
 		}
 	})
 	for _, b := range m.bases {
@@ -256,8 +264,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends adds calls to the field sends of each message. If a function sends its
-// argument, each call of this function counts as a send of the argument.
+// spreadSends finds messages sent by called functions. If a function sends a message from
+// its arguments, the call of this function counts as a send of the message.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {
@@ -270,23 +278,24 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// setLaterFields sets the field later of each message. An open or copied message of the
-// same type may be a copy of the message.
-func setLaterFields(messages []*Message) {
-	for _, later := range messages {
-		if !later.open && !later.copied {
+// noteCopies sets the field setInCopies of each message m. Another message of the same
+// type may be a copy of m if its field isCopy or setElsewhere is true.
+func noteCopies(messages []*Message) {
+	for _, other := range messages {
+		if !other.setElsewhere && !other.isCopy {
 			continue
 		}
 		for _, m := range messages {
-			// A message that its function returns may be copied in any function.
-			if m == later || m.Shape != later.Shape || flow.Outermost(m.Fn) != flow.Outermost(later.Fn) && !m.isInReturnedSlice() && !m.byValue {
+			// The copy may be in any function if m is returned by value or in a slice.
+			// Otherwise the copy must be in the same function as m.
+			if m == other || m.Shape != other.Shape || flow.Outermost(m.Fn) != flow.Outermost(other.Fn) && !m.isInReturnedSlice() && !m.copyReturned {
 				continue
 			}
-			for r := range later.Sets {
-				if m.later == nil {
-					m.later = map[Role]bool{}
+			for r := range other.Sets {
+				if m.setInCopies == nil {
+					m.setInCopies = map[Role]bool{}
 				}
-				m.later[r] = true
+				m.setInCopies[r] = true
 			}
 		}
 	}
@@ -325,7 +334,7 @@ func (p *Index) linkBatches(messages []*Message) {
 	}
 }
 
-// SendCalls returns the sending calls of a message, alone or in a batch.
+// SendCalls returns the calls that send the message, alone or in a batch.
 func (m *Message) SendCalls() []ssa.CallInstruction {
 	calls := m.sends
 	for _, b := range m.batches {

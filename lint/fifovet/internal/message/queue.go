@@ -8,21 +8,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// evidence says how certain it is that a message's queue or topic is FIFO.
+// evidence says whether a message's queue or topic is FIFO: certainly, maybe or not.
 type evidence uint8
 
 const (
-	// NotFIFO means that there is no evidence, or that the queue has the constant name of a
-	// standard queue.
+	// NotFIFO means that the code shows no sign of a FIFO queue, or names a standard
+	// queue by a constant.
 	NotFIFO evidence = iota
 
-	// MaybeFIFO means that the message has a group ID, which standard queues also accept
-	// (F-149), or has a deduplication ID on some paths only.
+	// MaybeFIFO means that the message has a group ID, or has a deduplication ID only on
+	// some paths through the code. A standard queue also accepts a group ID (F-149).
 	MaybeFIFO
 
-	// SurelyFIFO means that the queue has a constant name ending in .fifo, that the message
-	// has a deduplication ID on every path, or that the message's type belongs to package
-	// sqsfifo.
+	// SurelyFIFO means that at least one condition is true: the queue has a constant name
+	// ending in .fifo, every path sets a deduplication ID, or the message's type belongs
+	// to package sqsfifo.
 	SurelyFIFO
 )
 
@@ -35,8 +35,9 @@ const (
 	FifoName
 )
 
-// nameIn returns a queue's kind and name from the origins of its URL. Both are known only
-// if all origins, except empty texts, are complete constants for one kind of queue.
+// nameIn returns the kind and the name of a queue, given the origins of its URL. It
+// ignores empty constants. All other origins must be constant URLs, either all of FIFO
+// queues or all of standard queues. If they are not, nameIn returns unknownName and "".
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -71,8 +72,13 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.kindAndName(origins, values)
 }
 
-// kindAndName returns a queue's kind and name. They are known if the URL is a constant or
-// ends in one, or if GetQueueUrl returned the URL for a constant name.
+// kindAndName returns the kind and the name of a queue, given the origins and the values
+// of its URL. It finds both in these cases:
+//
+//   - The URL is a constant.
+//   - The URL is the result of GetQueueUrl for a constant name.
+//   - The URL is a text joined from several parts, and ends in a constant such as
+//     "orders.fifo".
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -92,8 +98,8 @@ func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueNam
 	return FifoName, text
 }
 
-// constantSuffix returns the constant end of a joined text if this end shows a FIFO
-// queue, as ".fifo" does, and "" otherwise.
+// constantSuffix returns the last part of a text with several parts, such as prefix +
+// ".fifo". It returns "" unless the last part is a constant ending in ".fifo".
 func (p *Index) constantSuffix(v ssa.Value) string {
 	parts := p.Text(v)
 	if len(parts) < 2 {
@@ -133,8 +139,9 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				// The trace assumes that a called function may change its arguments.
-				// GetQueueUrl never does, so ignore this origin.
+				// An unknown origin at arg means that the called function may have
+				// changed its argument. GetQueueUrl never changes its argument, so ignore
+				// this origin.
 				if name.Kind != flow.FromUnknown || name.Root != arg {
 					names = append(names, name)
 				}
@@ -144,7 +151,8 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 	return nameIn(names)
 }
 
-// EvidenceOf returns the evidence about a message's queue.
+// EvidenceOf reports whether the message goes to a FIFO queue: certainly, maybe or not.
+// If the function returns the message, stronger evidence in its callers counts instead.
 func (p *Index) EvidenceOf(m *Message) evidence {
 	if m.Shape.Sdk {
 		return SurelyFIFO
@@ -171,9 +179,10 @@ func (p *Index) findEvidence(m *Message) evidence {
 	return NotFIFO
 }
 
-// evidenceFor returns the evidence that the queue of m is FIFO, if m sets a field of the
-// role r. A deduplication ID (RoleDedup) raises MaybeFIFO to SurelyFIFO, because only
-// FIFO queues accept such an ID.
+// evidenceFor reports whether the queue of m is FIFO: certainly, maybe or not. The
+// message must set a field with the role r. If this field is the deduplication ID
+// (RoleDedup), MaybeFIFO becomes SurelyFIFO, because only FIFO queues accept a
+// deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	if e := p.EvidenceOf(m); r != RoleDedup || e != MaybeFIFO {
 		return e
@@ -181,8 +190,8 @@ func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	return SurelyFIFO
 }
 
-// isAlwaysSet reports whether every path to the send sets a field of the role r to a value
-// that is neither nil nor empty.
+// isAlwaysSet reports whether every path to the send sets a field with the role r to a
+// value that is neither nil nor empty.
 func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	given := false
 	for _, s := range m.All(r) {
@@ -191,9 +200,11 @@ func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	return given && !p.leavesOut(m, r, RoleNone)
 }
 
-// contentBased reports whether some path sends the message to a FIFO queue without a
-// deduplication ID, so that SQS uses the hash of the body. For MaybeFIFO, this path must
-// set a message group.
+// contentBased reports whether some path through the code sends the message to a FIFO
+// queue without a deduplication ID. SQS then uses the hash of the body as the ID.
+//
+// If the queue may also be a standard queue (MaybeFIFO), only paths that set a group ID
+// count.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -205,17 +216,17 @@ func (p *Index) contentBased(m *Message) bool {
 	}
 	switch p.EvidenceOf(m) {
 	case SurelyFIFO:
-		return m.complete() && !m.later[RoleDedup] && p.leavesOut(m, RoleDedup, RoleNone)
+		return m.complete() && !m.setInCopies[RoleDedup] && p.leavesOut(m, RoleDedup, RoleNone)
 	case MaybeFIFO:
-		return m.complete() && !m.later[RoleDedup] && p.leavesOut(m, RoleDedup, RoleGroup)
+		return m.complete() && !m.setInCopies[RoleDedup] && p.leavesOut(m, RoleDedup, RoleGroup)
 	}
 	return false
 }
 
-// leavesOut reports whether some path to the send assigns no field of the role r. Unless
-// the parameter with is RoleNone, this path must assign a field of the role that with
-// names.
-func (p *Index) leavesOut(m *Message, r, with Role) bool {
+// leavesOut reports whether some path to the send assigns no field with the role r. If
+// the parameter required is not RoleNone, this path must assign a field with the role
+// required.
+func (p *Index) leavesOut(m *Message, r, required Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
 			return false // assignments in the called function are not followed
@@ -246,23 +257,23 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 		if s.Instr == nil || s.Instr.Parent() != w.start.Parent() {
 			return false
 		}
-		w.avoid[s.Instr.Block()] = true
+		w.excluded[s.Instr.Block()] = true
 	}
 	inherited := false
 	for _, x := range append(m.bases, m.callees...) {
-		inherited = inherited || x.Has(with)
+		inherited = inherited || x.Has(required)
 	}
-	if with != RoleNone && !inherited {
-		w.need = map[*ssa.BasicBlock]bool{}
-		for _, s := range m.Sets[with] {
-			// An empty value does not count as assigned. If the value of the role r may be
-			// nil, a value that may be nil does not count either: both are probably nil
-			// together.
+	if required != RoleNone && !inherited {
+		w.required = map[*ssa.BasicBlock]bool{}
+		for _, s := range m.Sets[required] {
+			// Ignore empty values. If the value for the role r may be nil on some paths,
+			// a value here that may be nil is probably nil on the same paths. Ignore this
+			// value as well.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}
 			if s.Instr != nil && s.Instr.Parent() == w.start.Parent() {
-				w.need[s.Instr.Block()] = true
+				w.required[s.Instr.Block()] = true
 			}
 		}
 	}
@@ -309,8 +320,9 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 	return false
 }
 
-// returnsNil reports whether a called function of this package may return nil as the
-// result with this number, together with a nil error.
+// returnsNil reports whether a call may return nil as one of its results, without an
+// error. The parameter result is the number of this result, from 0. The called function
+// must be in this package.
 func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) bool {
 	fn := p.Body(call.Common())
 	if fn == nil || result >= fn.Signature.Results().Len() || !flow.IsReference(fn.Signature.Results().At(result).Type()) {
@@ -324,8 +336,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is a result of a call. Of two results, one may be nil
-// and the other not.
+// isResult reports whether a value is a result of a call. Whether a result is nil depends
+// on the called function, not on the path to the send.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

@@ -39,9 +39,9 @@ func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	return v
 }
 
-// followUses sets fields of the message m (open, copied, leaves, byValue, bases, passed
-// and callees) according to the uses of ref, a reference to the message such as a
-// pointer.
+// followUses examines the uses of ref, a reference to the message m such as a pointer. It
+// records in m how other code may set fields of the message. For example, it sets
+// m.returned if the function returns ref.
 func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	if seen[ref] {
 		return
@@ -53,16 +53,16 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 		if ref == m.Root {
 			made, ok := p.madeBy(ref)
 			m.bases = made
-			m.open = m.open || !ok
+			m.setElsewhere = m.setElsewhere || !ok
 		}
 	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
-		// If m.Root is a parameter or a variable, code that the analysis does not know
-		// made m.
-		m.open = m.open || ref == m.Root
+		// A message that begins as a parameter or a variable was made by other code, and
+		// this code may have set any field.
+		m.setElsewhere = m.setElsewhere || ref == m.Root
 	case *ssa.IndexAddr:
-		m.open = m.open || !isLiteral(ref)
+		m.setElsewhere = m.setElsewhere || !startsEmpty(ref)
 	default:
-		m.open = true
+		m.setElsewhere = true
 	}
 	for _, instr := range flow.Referrers(ref) {
 		switch instr := instr.(type) {
@@ -71,27 +71,27 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 				if flow.IsEmpty(instr.Val) {
 					continue
 				}
-				m.copied = true
+				m.isCopy = true
 			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
 				for load := range flow.Loads(cell) {
 					p.followUses(m, load, seen)
 				}
 			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
-				m.open = true
+				m.setElsewhere = true
 			}
 		case *ssa.Return:
-			m.leaves = true
+			m.returned = true
 		case *ssa.Phi, *ssa.MapUpdate, *ssa.Send:
-			m.open = true
+			m.setElsewhere = true
 		case *ssa.UnOp:
-			returned, elsewhere := usesOfCopy(instr)
-			m.byValue = m.byValue || returned
-			m.open = m.open || elsewhere
+			returned, escapes := usesOfCopy(instr)
+			m.copyReturned = m.copyReturned || returned
+			m.setElsewhere = m.setElsewhere || escapes
 		case *ssa.MakeInterface:
 			for _, use := range flow.Referrers(instr) {
 				if c, ok := use.(ssa.CallInstruction); ok {
 					if callee := flow.CalleeOf(c.Common()); callee == nil || !flow.IsPure(callee) && !flow.IsReader(callee) {
-						m.open = true
+						m.setElsewhere = true
 					}
 				}
 			}
@@ -105,7 +105,7 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			callee := flow.CalleeOf(instr.Common())
 			switch {
 			case callee == nil:
-				m.open = !p.followCall(m, instr, ref, seen) || m.open
+				m.setElsewhere = !p.followCall(m, instr, ref, seen) || m.setElsewhere
 			case IsSend(callee) && !isOwn(instr.Common()), flow.IsReader(callee):
 			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
 				if v := instr.Value(); v != nil {
@@ -114,40 +114,40 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			case callee.Name() == "Validate" || callee.Name() == "String":
 			default:
 				if !p.followCall(m, instr, ref, seen) {
-					m.open = true
+					m.setElsewhere = true
 				}
 			}
 		}
 	}
 }
 
-// usesOfCopy reports whether the function returns a copy of a message, and whether
-// unknown code gets the copy in another way, for example as an argument. Storing the copy
-// in a slice does not count.
-func usesOfCopy(load *ssa.UnOp) (returned, elsewhere bool) {
+// usesOfCopy examines the uses of load, a copy of a message. It reports whether the
+// function returns the copy, and whether the copy escapes to unknown code in another way,
+// for example as an argument. A copy in a slice does not escape.
+func usesOfCopy(load *ssa.UnOp) (returned, escapes bool) {
 	for _, instr := range flow.Referrers(load) {
 		switch instr := instr.(type) {
 		case *ssa.Return:
 			returned = true
 		case *ssa.MapUpdate, *ssa.Send:
-			elsewhere = true
+			escapes = true
 		case *ssa.Store:
 			switch instr.Addr.(type) {
 			case *ssa.FieldAddr, *ssa.Global:
-				elsewhere = true
+				escapes = true
 			}
 		case ssa.CallInstruction:
 			callee := flow.CalleeOf(instr.Common())
 			if _, ok := instr.Common().Value.(*ssa.Builtin); !ok && (callee == nil || !IsSend(callee) && !flow.IsReader(callee)) {
-				elsewhere = true
+				escapes = true
 			}
 		}
 	}
-	return returned, elsewhere
+	return returned, escapes
 }
 
-// followCall follows a message as the argument of a call into the called function. It
-// reports whether the called function belongs to this package.
+// followCall follows a message into a called function that gets the message as an
+// argument. It returns false if the called function belongs to another package.
 func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value, seen map[ssa.Value]bool) bool {
 	fn := p.Body(instr.Common())
 	if fn == nil {
@@ -167,9 +167,10 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 	return true
 }
 
-// madeBy returns the messages that v may be, if v is the result of a call within this
-// package. It ignores empty results, such as nil. It returns false if the called function
-// may return anything else, such as a parameter.
+// madeBy returns the possible messages in v, the result of a call. It examines all values
+// that the called function returns, except empty values such as nil. It returns nil and
+// false if one of these values is not made in this package (for example a parameter), or
+// if the function is in another package.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {
@@ -197,17 +198,17 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	return made, len(made) > 0
 }
 
-// isOwn reports whether a call directly calls a function outside of AWS's SDKs. Such a
-// function may set fields of the message, even if it has a name such as SendMessage.
+// isOwn reports whether a call directly calls a function outside of the AWS SDKs. Such a
+// function may set fields of the message, even if its name is, for example, SendMessage.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// isLiteral reports whether the analysis knows the initial value of a slice element: the
-// element belongs to a slice literal or a local array, or the code stores an empty value
-// in the element.
-func isLiteral(v ssa.Value) bool {
+// startsEmpty reports whether v is an element of a slice or array, and the element
+// certainly has no fields set at first. It accepts elements of slice literals and local
+// arrays. It also accepts an element if the code somewhere assigns an empty value to it.
+func startsEmpty(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Use is a value that becomes part of a message: a field, or an argument put into a
-// message by the called function.
+// Use is a value in a message: the value of a field, or an argument that the called
+// function puts into a message.
 type Use struct {
 	Role  Role
 	Field string
@@ -20,26 +20,29 @@ type Use struct {
 	Value ssa.Value
 	Path  flow.AccessPath
 	Pos   token.Pos
-	Arg   int // number of the argument Value in a call, from 1; otherwise 0
+	Arg   int // number of Value among the arguments of a call, from 1; otherwise 0
 	Instr ssa.Instruction
 
-	M   *Message    // nil for arguments
-	via *types.Func // the function called with Value as an argument; nil without such a call
+	M *Message // nil if Value is an argument
+
+	// via is the called function if Value is an argument. It is nil otherwise, and for a
+	// function literal.
+	via *types.Func
 
 	Evidence     evidence
-	Alone        bool // the field consists only of Value and constants
-	ContentBased bool // the message may be sent without a deduplication ID
-	unless       given
-	many         bool // several messages contain Value
+	Alone        bool // the message's field consists only of Value and constants
+	ContentBased bool // the code may send the message without a deduplication ID
+	dedup        dedupParam
+	many         bool // Value is in more than one message
 	NoGroup      bool // Value is a queue URL, and messages to this queue have no group
 	Payload      bool // Value is an event passed to a Producer of package sqsfifo
-	encoded      bool // the called function encodes the value as JSON
+	encoded      bool // Value is an argument, and the called function encodes it as JSON
 
 	Slice *flow.Tracer
 }
 
-// Key identifies the message of u. Two uses in one function with equal keys belong to the
-// same message.
+// Key returns a comparable ID for the message of u. Uses in one function with equal keys
+// belong to the same message.
 func (u *Use) Key() any {
 	if u.M != nil {
 		return u.M.Root
@@ -47,12 +50,12 @@ func (u *Use) Key() any {
 	return u.Instr
 }
 
-// Uses returns every value that becomes part of a message in this package, with the origins
-// of each value. It also records the parameters that become parts of messages.
+// Uses returns the values in the messages of this package, and traces each value back to
+// its origins. It also records the parameters that become parts of messages.
 func (p *Index) Uses(messages []*Message) []*Use {
 	var queue []*Use
 	for _, m := range messages {
-		content, unless := p.contentBased(m), p.dedupParameter(m)
+		content, dedup := p.contentBased(m), p.dedupParameter(m)
 		for r, sets := range m.Sets {
 			if r == roleAttributes || r == roleEntries {
 				continue
@@ -60,7 +63,7 @@ func (p *Index) Uses(messages []*Message) []*Use {
 			for _, s := range sets {
 				queue = append(queue, &Use{
 					Role: r, Field: s.field, Fn: s.Instr.Parent(), Value: s.Value, Pos: s.Pos, Instr: s.Instr, M: m,
-					Evidence: p.evidenceFor(m, r), Alone: true, ContentBased: content, unless: unless, many: p.repeated(m), NoGroup: r == RoleURL && p.groupless(m, messages),
+					Evidence: p.evidenceFor(m, r), Alone: true, ContentBased: content, dedup: dedup, many: p.repeated(m), NoGroup: r == RoleURL && p.groupless(m, messages),
 				})
 			}
 		}
@@ -78,13 +81,13 @@ func (p *Index) Uses(messages []*Message) []*Use {
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
 		u.Slice = p.TraceUntil(u.SendCalls(), u.Value, u.Path, false)
-		queue = append(queue, p.raiseParameters(u)...)
+		queue = append(queue, p.recordParameters(u)...)
 	}
 	return queue
 }
 
-// groupless reports whether a message has no message group. For a batch, every entry must
-// lack a group.
+// groupless reports whether a message has no group ID. For a batch, every known entry
+// must lack a group ID.
 func (p *Index) groupless(m *Message, messages []*Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -114,42 +117,43 @@ func (p *Index) Queue(u *Use) (queueName, string) {
 	return p.kindAndName(u.Slice.Origins, whole)
 }
 
-// given identifies the parameter with a message's deduplication ID. Param is the
-// parameter's index plus 1, or 0 for none. Path selects the part with the ID. An empty
-// argument means that the message has no deduplication ID.
-type given struct {
+// dedupParam identifies the function parameter with the deduplication ID of a message.
+// Param is the parameter's index plus 1, or 0 if there is no such parameter. Path selects
+// the part of the parameter with the ID.
+type dedupParam struct {
 	Param int
 	Path  flow.AccessPath
 }
 
-// dedupParameter returns the parameter that the function with the message uses unchanged
-// as the deduplication ID.
-func (p *Index) dedupParameter(m *Message) given {
+// dedupParameter returns the parameter that becomes the deduplication ID of the message
+// unchanged. It returns the zero value if there is no such parameter, or if the code sets
+// the ID in several places.
+func (p *Index) dedupParameter(m *Message) dedupParam {
 	sets := m.Sets[RoleDedup]
 	if len(sets) != 1 || len(m.All(RoleDedup)) != 1 {
-		return given{}
+		return dedupParam{}
 	}
 	return ParameterOf(p.Trace(sets[0].Value, nil, false).Origins)
 }
 
-// ParameterOf returns the parameter that is the only origin of a value. Without such a
-// parameter it returns the zero value.
-func ParameterOf(origins []flow.Origin) given {
+// ParameterOf returns the parameter from which a value comes unchanged, given the value's
+// origins. For any other value it returns the zero value.
+func ParameterOf(origins []flow.Origin) dedupParam {
 	if len(origins) != 1 || origins[0].Kind != flow.FromPath || origins[0].Mixed || !origins[0].Top || len(origins[0].Path) > maxSinkPath {
-		return given{}
+		return dedupParam{}
 	}
 	param, ok := origins[0].Root.(*ssa.Parameter)
 	if !ok {
-		return given{}
+		return dedupParam{}
 	}
-	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
+	return dedupParam{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the rules must check the callers of the message's
-// function for a missing deduplication ID: the function sets no ID, or gets it as a
-// parameter.
-func (m *Message) concernsCallers(unless given) bool {
-	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
+// concernsCallers reports whether the rules must also check the callers of the message's
+// function for a missing deduplication ID. They must if the function gets the ID as a
+// parameter, or never sets an ID.
+func (m *Message) concernsCallers(dedup dedupParam) bool {
+	return dedup.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
 
 // repeated reports whether a message is made or sent in a loop. A value computed before
@@ -162,9 +166,9 @@ func (p *Index) repeated(m *Message) bool {
 	return slices.ContainsFunc(m.SendCalls(), func(c ssa.CallInstruction) bool { return flow.Cycle(c.Block())[c.Block()] })
 }
 
-// usesOfArguments returns a Use for each argument of the call c that a function of another
-// package makes part of a message. An event passed to a Producer of package sqsfifo is such
-// an argument.
+// usesOfArguments returns a Use for each argument of the call c that the called function
+// puts into a message. The function must belong to another package. An event passed to a
+// Producer of package sqsfifo also counts as such an argument.
 func (p *Index) usesOfArguments(c flow.Call) []*Use {
 	if event, ok := payloadOf(c); ok {
 		return []*Use{{
@@ -198,11 +202,12 @@ func (p *Index) argument(c flow.Call, s paramSink) *Use {
 		Role: s.Role, Field: s.Field, Fn: c.Fn, Value: arg, Path: s.Path, Pos: c.Instr.Pos(), Arg: argIndex(c, arg), Instr: c.Instr, via: c.Callee,
 		Evidence: e, Alone: s.Alone, ContentBased: s.ContentBased, many: s.Many, encoded: s.Encoded, NoGroup: s.NoGroup,
 	}
+	// The call passes a deduplication ID. An empty ID means that the message has no ID.
 	if s.Unless.Param > 0 && s.Unless.Param <= len(args) {
 		dedup := args[s.Unless.Param-1]
 		origins := p.Trace(dedup, s.Unless.Path, false).Origins
 		u.ContentBased = isAlwaysEmpty(origins) || len(s.Unless.Path) == 0 && p.nilable(dedup, nil)
-		u.unless = ParameterOf(origins)
+		u.dedup = ParameterOf(origins)
 	}
 	return u
 }
@@ -211,9 +216,9 @@ func isAlwaysEmpty(origins []flow.Origin) bool {
 	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
 }
 
-// evidenceAt returns the evidence that the call c sends to a FIFO queue. If c passes the
-// URL of a queue with a known name, this name decides. Otherwise evidenceAt returns
-// s.Evidence, found in the called function.
+// evidenceAt reports whether the call c sends its message to a FIFO queue: certainly,
+// maybe or not. If c passes a queue URL with a known name, evidenceAt decides by this
+// name. Otherwise it returns s.Evidence, found in the code of the called function.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -231,7 +236,7 @@ func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	return s.Evidence
 }
 
-// argIndex returns the number of an argument as counted in the source, from 1. For the
+// argIndex returns the number of an argument in the call's parentheses, from 1. For the
 // receiver of a method it returns 0.
 func argIndex(c flow.Call, arg ssa.Value) int {
 	i := slices.Index(flow.Args(c.Instr.Common()), arg)
@@ -241,18 +246,19 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter from which the value of u comes. It returns a Use
-// for each argument that a call in this package passes for such a parameter.
-func (p *Index) raiseParameters(u *Use) []*Use {
+// recordParameters records the parameters from which the value of u comes, because the
+// callers choose their values. It returns a Use for each argument that calls in this
+// package pass for these parameters.
+func (p *Index) recordParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
-		fn, s, raised := p.raise(o, paramSink{
+		fn, s, recorded := p.recordSink(o, paramSink{
 			Role: u.Role, Field: u.Field, Evidence: u.Evidence,
-			Alone: u.Alone && isOnlyFrom(u.Slice.Origins, o.Root), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.unless)),
-			Unless: u.unless, NoGroup: u.NoGroup,
+			Alone: u.Alone && isOnlyFrom(u.Slice.Origins, o.Root), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.dedup)),
+			Unless: u.dedup, NoGroup: u.NoGroup,
 			Many: u.many || u.Instr != nil && flow.Cycle(u.Instr.Block())[u.Instr.Block()], Encoded: u.encoded || o.Encoded != nil,
 		})
-		if !raised {
+		if !recorded {
 			continue
 		}
 		for _, c := range p.Calls {
@@ -294,8 +300,9 @@ func payloadOf(c flow.Call) (ssa.Value, bool) {
 	return nil, false
 }
 
-// Written reports whether the message contains the part of the value that comes from the
-// origin o. A later encoding as JSON may omit this part.
+// Written reports whether the data from the origin o reaches the message. If the called
+// function encodes the value as JSON, the encoder may omit this data, for example an
+// unexported field.
 func (u *Use) Written(o flow.Origin) bool {
 	if !u.encoded {
 		return true
@@ -318,8 +325,8 @@ func SentInRange(u *Use, o flow.Origin) bool {
 	return false
 }
 
-// Name returns the field's name for a finding. If the value is an argument of a call,
-// Name adds the called function.
+// Name returns the field's name, for the text of a finding. If the value is an argument
+// of a call, Name appends the called function, as in "MessageBody (through queue.Send)".
 func (u *Use) Name() string {
 	if u.via == nil || u.Payload {
 		return u.Field
@@ -327,14 +334,13 @@ func (u *Use) Name() string {
 	return u.Field + " (through " + flow.Short(u.via) + ")"
 }
 
-// Shared reports whether several messages contain the same value from one call of the clock
-// or random source o, for example from a call before a loop.
-//
-// A value made once in each process, such as a seed, is also shared.
+// Shared reports whether several messages contain the same clock reading or random value.
+// For example, the code may read the clock once before a loop. A value made once in each
+// process, such as a seed, is also shared. The parameter o is the origin of the value.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
-	// The function does not call the source: the value is, for example, a package-level
-	// variable.
+	// No instruction of this function makes the value. The value comes, for example, from
+	// a package-level variable, so all messages share it.
 	if at == nil || at.Block() == nil {
 		return true
 	}
@@ -365,7 +371,7 @@ func (u *Use) Shared(o flow.Origin) bool {
 	return !flow.Cycle(block)[at.Block()]
 }
 
-// SendCalls returns the calls that send a use's message.
+// SendCalls returns the calls that send the message of u.
 func (u *Use) SendCalls() []ssa.CallInstruction {
 	if u.M != nil {
 		return u.M.SendCalls()

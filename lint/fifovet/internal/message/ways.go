@@ -12,40 +12,49 @@ import (
 // pathSearch searches a function for a path of basic blocks from the creation of a
 // message to its send. A path never takes opposite branches of the same condition.
 type pathSearch struct {
-	p     *Index
-	m     *Message
-	role  Role // the path must not set a field with this role
-	start *ssa.BasicBlock
-	made  *ssa.BasicBlock // block that makes the message
-	avoid map[*ssa.BasicBlock]bool
-	need  map[*ssa.BasicBlock]bool // the path must contain one of these blocks; nil permits every path
-	end   map[*ssa.BasicBlock]bool
+	p *Index
+	m *Message
 
-	steps int
-	on    map[stage]bool
-	came  map[*ssa.BasicBlock]*ssa.BasicBlock // the previous block of each block on the current path
+	// role is the meaning of a field, such as RoleDedup. The searched path sets no field
+	// with this role.
+	role Role
+
+	start    *ssa.BasicBlock
+	made     *ssa.BasicBlock          // block with the creation of the message
+	excluded map[*ssa.BasicBlock]bool // blocks forbidden on the path
+	end      map[*ssa.BasicBlock]bool // possible last blocks of the path
+
+	// The path must contain at least one of the required blocks. If required is nil,
+	// every path is permitted.
+	required map[*ssa.BasicBlock]bool
+
+	steps  int
+	onPath map[stage]bool
+
+	// previous maps each block of the current path to the preceding block.
+	previous map[*ssa.BasicBlock]*ssa.BasicBlock
 }
 
-// stage is a block on a path. made is true if the path has already passed the block that
-// makes the message. In a loop, a path may pass a block twice, with either value of made.
+// stage is a block of a path. The field made is true if the path has made the message, in
+// this block or earlier. A path through a loop may contain a block twice, once before and
+// once after it makes the message.
 type stage struct {
 	block *ssa.BasicBlock
 	made  bool
 }
 
-// answer is a condition and the result, true or false, that a path assumes for the
-// condition.
-type answer struct {
+// assumption is one branch on a path: the condition cond has the result truth.
+type assumption struct {
 	cond  ssa.Value
 	truth bool
 }
 
-// newPathSearch starts a search in the function that makes the message. The second result is
-// false if the function is unknown.
+// newPathSearch prepares a search in the function that makes the message. It returns
+// false if the code of the function is unknown.
 func (p *Index) newPathSearch(m *Message) (*pathSearch, bool) {
 	w := &pathSearch{
-		p: p, m: m, avoid: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{},
-		on: map[stage]bool{}, came: map[*ssa.BasicBlock]*ssa.BasicBlock{},
+		p: p, m: m, excluded: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{},
+		onPath: map[stage]bool{}, previous: map[*ssa.BasicBlock]*ssa.BasicBlock{},
 	}
 	fn := m.Root.Parent()
 	if fn == nil || len(fn.Blocks) == 0 {
@@ -74,14 +83,14 @@ func (w *pathSearch) find() bool {
 	return w.searchFrom(w.start, nil, false, false, nil)
 }
 
-// searchFrom reports whether a path that continues at block b can reach the send. The
-// parameters made and passed report whether the path has made the message, and has passed a
-// block of w.need.
-func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
+// searchFrom reports whether a path that continues at the block b can reach the send. The
+// parameter made is true if the path has already made the message. The parameter passed
+// is true if the path already contains one of the blocks in w.required.
+func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, assumed []assumption) bool {
 	made = made || b == w.made
-	passed = passed || w.need == nil || w.need[b]
+	passed = passed || w.required == nil || w.required[b]
 	at := stage{b, made}
-	if w.on[at] || w.avoid[b] {
+	if w.onPath[at] || w.excluded[b] {
 		return false
 	}
 	if w.steps++; w.steps > maxPathBlocks {
@@ -90,38 +99,38 @@ func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answ
 	if w.end[b] && passed && made {
 		return true
 	}
-	w.on[at] = true
-	was, again := w.came[b]
+	w.onPath[at] = true
+	was, again := w.previous[b]
 	if again {
 		// The conditions in b are computed again in each iteration of a loop: forget
 		// their earlier results.
-		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
+		assumed = slices.DeleteFunc(slices.Clone(assumed), func(a assumption) bool {
 			instr, ok := a.cond.(ssa.Instruction)
 			return ok && instr.Block() == b
 		})
 	}
-	w.came[b] = prev
+	w.previous[b] = prev
 	defer func() {
-		delete(w.on, at)
-		if delete(w.came, b); again {
-			w.came[b] = was
+		delete(w.onPath, at)
+		if delete(w.previous, b); again {
+			w.previous[b] = was
 		}
 	}()
 	cond, ok := flow.Last(b).(*ssa.If)
 	if !ok {
 		for _, next := range b.Succs {
-			if w.searchFrom(next, b, made, passed, answers) {
+			if w.searchFrom(next, b, made, passed, assumed) {
 				return true
 			}
 		}
 		return false
 	}
-	truth, known := w.resultOf(cond.Cond, answers)
+	truth, known := w.resultOf(cond.Cond, assumed)
 	for i, next := range b.Succs {
 		if known && truth != (i == 0) {
 			continue
 		}
-		if w.searchFrom(next, b, made, passed, append(answers[:len(answers):len(answers)], answer{cond.Cond, i == 0})) {
+		if w.searchFrom(next, b, made, passed, append(assumed[:len(assumed):len(assumed)], assumption{cond.Cond, i == 0})) {
 			return true
 		}
 	}
@@ -129,7 +138,7 @@ func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answ
 }
 
 // resultOf returns the result of a condition on the current path, if it is known.
-func (w *pathSearch) resultOf(cond ssa.Value, answers []answer) (truth, known bool) {
+func (w *pathSearch) resultOf(cond ssa.Value, assumed []assumption) (truth, known bool) {
 	switch v := w.valueOf(cond).(type) {
 	case *ssa.Const:
 		if v.Value != nil {
@@ -137,7 +146,7 @@ func (w *pathSearch) resultOf(cond ssa.Value, answers []answer) (truth, known bo
 		}
 	case *ssa.UnOp:
 		if v.Op == token.NOT {
-			truth, known = w.resultOf(v.X, answers)
+			truth, known = w.resultOf(v.X, assumed)
 			return !truth, known
 		}
 	case *ssa.BinOp:
@@ -145,12 +154,12 @@ func (w *pathSearch) resultOf(cond ssa.Value, answers []answer) (truth, known bo
 			break
 		}
 		if IsEmptyText(v.Y) {
-			if empty, known := w.isEmpty(v.X, answers); known {
+			if empty, known := w.isEmpty(v.X, assumed); known {
 				return empty == (v.Op == token.EQL), true
 			}
 		}
 	}
-	for _, a := range answers {
+	for _, a := range assumed {
 		if same, opposite := sameCondition(cond, a.cond); same {
 			return a.truth, true
 		} else if opposite {
@@ -183,7 +192,7 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 		if !ok {
 			return v
 		}
-		prev, on := w.came[phi.Block()]
+		prev, on := w.previous[phi.Block()]
 		at := -1
 		for i, pred := range phi.Block().Preds {
 			if on && pred == prev {
@@ -198,9 +207,11 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path. The path does
-// not set the field with the role w.role, so a value read from this field is empty.
-func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
+// isEmpty reports whether a text or a pointer is empty on the current path, if this is
+// known.
+func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bool) {
+	// The path sets no field with the role w.role, so a value read from such a field is
+	// empty.
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
 	}
@@ -211,7 +222,7 @@ func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) 
 			}
 		}
 	}
-	for _, a := range answers {
+	for _, a := range assumed {
 		cond, ok := a.cond.(*ssa.BinOp)
 		if !ok || cond.Op != token.EQL && cond.Op != token.NEQ || !IsEmptyText(cond.Y) || w.valueOf(cond.X) != w.valueOf(v) {
 			continue
@@ -221,8 +232,9 @@ func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) 
 	switch is := w.valueOf(v).(type) {
 	case *ssa.Const:
 		return IsEmptyText(is), true
-	// a default that replaces an empty text
 	case *ssa.Call, *ssa.BinOp:
+		// If the path replaced v with a computed value, such as a default for an empty
+		// text, this value counts as not empty.
 		return false, is != v
 	}
 	return false, false

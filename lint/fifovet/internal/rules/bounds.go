@@ -2,12 +2,13 @@ package rules
 
 // These constants limit the searches of the rules.
 const (
-	// maxPassOn is the largest number of functions that a random value passes through
-	// inside a package, from its source to the result of an exported function.
+	// A function may return a random value that another function of the package returned.
+	// maxPassOn is the largest number of functions in such a chain, from the random
+	// source to an exported function.
 	maxPassOn = 4
 
-	// maxLift is the largest number of nested calls between a function that retries and the
-	// function that sends.
+	// maxLift is the largest number of nested calls from a retrying function to the
+	// sending function.
 	maxLift = 3
 
 	// maxRelated is the largest number of related positions in one finding.

@@ -9,22 +9,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// causeOf returns the cause of a faulty value with the origin o. Findings with an equal
-// cause are reported as one.
+// causeOf returns a comparable value that identifies the cause of a finding: the place to
+// fix. The parameter o is the origin of the faulty value, such as a call of time.Now.
+// Findings in one function with an equal cause are reported as one.
 func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {
 		if callee := flow.CalleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.Text, flow.SourceSeparator) &&
 			flow.SameProgram(callee.Pkg().Path(), p.Pass.Pkg.Path()) {
-			// a function of this program: one cause for all its calls
+			// The value comes from a source in another function of this program. A fix in
+			// that function repairs all its calls, so the function is the cause.
 			return callee
 		}
 	}
 	return o.Root
 }
 
-// valueCause is the cause of findings about the value at one position.
+// valueCause is the cause of a finding about one value: the value's position in the
+// source.
 type valueCause struct{ pos token.Pos }
 
-// identityCause is the cause of findings about a message whose body does not identify the
-// event. The field named of identifies the message.
-type identityCause struct{ of any }
+// identityCause is the cause of a finding about a message whose body does not identify
+// the event. The field message has the message's key, for example from message.Use.Key.
+type identityCause struct{ message any }

@@ -1,7 +1,10 @@
-// Package rules applies the linter's rules to Go source. Each rule has one file, and one
-// line in the table of rules.go.
+// Package rules applies the linter's rules to Go source. Each rule has one line in the
+// table of rules.go. The names of a rule's files begin with the rule's ID.
 //
-// A source is a function with a different result at each call or in each process, such as
-// a clock, a random generator or os.Hostname. A minted value comes from a source. A use
-// is a value that becomes part of a message.
+// Three words have a special meaning here:
+//
+//   - A source is a function with a different result at each call or in each process,
+//     such as time.Now, rand.Int or os.Hostname.
+//   - A minted value is a value from a source.
+//   - A use is a value in a message, such as the body.
 package rules

@@ -21,8 +21,9 @@ const (
 	all                  // export facts and check the rules
 )
 
-// neededDepth returns how much of a package must be analyzed, judged only by types and
-// names. The reachFact describes the package with its imports.
+// neededDepth returns how much of a package must be analyzed. It decides by types and
+// names alone, because it must be fast. The returned reachFact describes the package's
+// direct and indirect imports.
 func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
@@ -42,7 +43,9 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 		}
 	}
 
-	// Syntax trees are visited only if some name may be a source or a sending function.
+	// Look at all names that the package uses. A name such as SendMessageInput shows that
+	// the package needs the full analysis. Collect the clocks and random sources in the
+	// map random.
 	random := make(map[types.Object]bool)
 	for _, obj := range pass.TypesInfo.Uses {
 		if obj.Pkg() == nil || obj.Pkg() == pass.Pkg && !messaging {
@@ -94,9 +97,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// Some drivers leave pass.Module nil, so a path without a host name may be the
-	// standard library or a module. The imports decide: the standard library never
-	// imports a path with a host name.
+	// Some drivers leave pass.Module nil even for a package of a module. If the package
+	// imports a path with a host name, it belongs to a module: the standard library never
+	// has such imports.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -121,9 +124,12 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether a package without clock or random source needs analysis: an
-// exported function has a name such as NewID, or may call a function parameter again after
-// an error.
+// nameMisleads reports whether the analysis of other packages could misjudge a function
+// of this package by its name or parameters. Then this package needs an analysis, to
+// export facts about the function.
+//
+// The function must be exported. Its name is like NewID, or it may call a function
+// parameter again after an error.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -175,8 +181,9 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 }
 
 // returnsMinted reports whether an exported function may return a value from a clock or
-// random source. It adds the functions that it finds, and all package-level variables of a
-// function type, to random, the known sources.
+// random source. The map random has the known sources. returnsMinted adds each
+// package-level variable of a function type, and each function that may return such a
+// value.
 func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
@@ -186,7 +193,8 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
 			// The variable may hold a clock or random source, as in var now = time.Now.
-			// Count it as one: the analysis of the SSA form decides later.
+			// Treat it as a source here. The later analysis of the SSA form corrects
+			// wrong guesses.
 			random[v] = true
 		}
 	}
@@ -249,11 +257,10 @@ func returnsData(fn *types.Func) bool {
 	return false
 }
 
-// reachFact describes a package together with its direct and indirect imports. If it
-// shows no relation to queues, the analyzer skips the package.
+// reachFact describes a package together with its direct and indirect imports.
 type reachFact struct {
-	SDK   bool // one of them imports package sqsfifo
-	Facts bool // a function has a fact that importing packages need, such as SinkFact
+	SDK   bool // package sqsfifo is imported, directly or indirectly
+	Facts bool // some function has a fact for importing packages, such as SinkFact
 }
 
 func (*reachFact) AFact() {}

@@ -19,7 +19,7 @@ import (
 // finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // the rule's severity, or the lower one set by the method lower
+	severity lint.Severity // the rule's severity, or the severity set by the method lower
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
@@ -33,11 +33,12 @@ type finding struct {
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
 
-	// what is the name of the faulty field or attribute, such as MessageBody.
-	what string
+	// name is the name of the faulty field or attribute, such as MessageBody.
+	name string
 
-	// Findings with an equal cause have one common fix. Only one of them is reported; its
-	// text names the fields of the others. A finding with a nil cause is always reported.
+	// cause identifies the place to fix. Of the findings in one function with an equal
+	// cause, only one is reported, and its text names the fields of the other findings. A
+	// finding with a nil cause is always reported.
 	cause any
 }
 
@@ -67,7 +68,7 @@ func (r *reporter) report(f finding) {
 		return
 	}
 	pos, end := sourceRange(path, f)
-	key := fmt.Sprint(f.rule, pos, f.what, f.source.Pos)
+	key := fmt.Sprint(f.rule, pos, f.name, f.source.Pos)
 	if r.reported[key] {
 		return
 	}
@@ -106,9 +107,10 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a map key in reportAll. Findings with an equal key are reported as one. Another
-// function needs a separate fix, so its findings have another key.
-type group struct {
+// causeKey is the key of a map in reportAll. Findings with an equal key are reported as
+// one. The key contains the function, because the same cause needs a fix in each
+// function.
+type causeKey struct {
 	cause any
 	fn    *ssa.Function
 }
@@ -120,12 +122,12 @@ func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
 	})
-	chosen := map[group]int{}
+	chosen := map[causeKey]int{}
 	for i, f := range r.pending {
 		if f.cause == nil {
 			continue
 		}
-		key := group{f.cause, flow.Outermost(f.fn)}
+		key := causeKey{f.cause, flow.Outermost(f.fn)}
 		if was, ok := chosen[key]; !ok || f.outranks(r.pending[was].finding) {
 			chosen[key] = i
 		}
@@ -138,7 +140,7 @@ func (r *reporter) reportAll() {
 		}
 		text += f.text
 		if f.cause != nil {
-			if chosen[group{f.cause, flow.Outermost(f.fn)}] != i {
+			if chosen[causeKey{f.cause, flow.Outermost(f.fn)}] != i {
 				continue
 			}
 			text += r.otherFields(f, &d)
@@ -153,12 +155,12 @@ func (r *reporter) reportAll() {
 func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	var names []string
 	for _, o := range r.pending {
-		if o.cause != f.cause || flow.Outermost(o.fn) != flow.Outermost(f.fn) || o.Pos == f.Pos && o.rule == f.rule && o.what == f.what {
+		if o.cause != f.cause || flow.Outermost(o.fn) != flow.Outermost(f.fn) || o.Pos == f.Pos && o.rule == f.rule && o.name == f.name {
 			continue
 		}
 		r.relate(d, o.Pos, o.rule+": the same cause")
-		if o.what != "" && o.what != f.what && !slices.Contains(names, o.what) {
-			names = append(names, o.what)
+		if o.name != "" && o.name != f.name && !slices.Contains(names, o.name) {
+			names = append(names, o.name)
 		}
 	}
 	if len(names) == 0 {
@@ -167,9 +169,9 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence lists the rules from the best to the worst explanation of a cause. Of the
-// findings with the same cause and the same severity, only the one with the first rule is
-// reported.
+// precedence lists rules, the most preferred first. If several rules report the same
+// cause with the same severity, only the finding of the first of these rules is reported,
+// because it explains the cause best.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

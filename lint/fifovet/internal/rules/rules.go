@@ -26,9 +26,9 @@ const (
 	unreadFailures    = "SF015"
 	oneIDTwoBodies    = "SF016"
 
-	// Only the command sqsfifo vet checks noComplianceTest, because the rule depends on a
-	// package's tests. After a change of the tests alone, a driver of the analyzer could
-	// reuse an old result from its cache.
+	// Only the command sqsfifo vet checks this rule, because the rule depends on the
+	// tests of a package. The drivers of the analyzer cache results, and may not notice a
+	// change of the tests alone.
 	noComplianceTest = "SF020"
 )
 

@@ -42,8 +42,8 @@ type audit struct {
 	letters  []*message.Letter
 }
 
-// check runs every rule. p.Uses and p.Letters also record the parameters that become
-// parts of messages: call check before the export of the facts.
+// check runs every rule. It also records the parameters that become parts of messages, so
+// check must run before ExportSinks exports these parameters.
 func (p *audit) check() {
 	p.messages = p.Collect()
 	p.uses = p.Uses(p.messages)
@@ -53,8 +53,8 @@ func (p *audit) check() {
 	}
 }
 
-// raw returns the messages that the package sends directly through the AWS SDKs. Each entry
-// of a batch is a message here; the inputs of batch calls are left out.
+// raw returns the messages that the package sends directly through the AWS SDKs. For a
+// batch call it returns the entries, not the input of the call.
 func (p *audit) raw() []*message.Message {
 	return slices.DeleteFunc(slices.Clone(p.messages), func(m *message.Message) bool { return m.Shape.Sdk || m.Shape.Batch })
 }

@@ -26,8 +26,9 @@ func distinguishes(a message.Attribute) bool {
 	return slices.ContainsFunc(variable, func(o flow.Origin) bool { return !isSetting(o) })
 }
 
-// attrOnlyIdentity checks rule SF001. It reports an event whose identity is in an attribute
-// and not in the body.
+// attrOnlyIdentity checks rule SF001. It reports an attribute that distinguishes events,
+// such as an event ID, and is missing in the body. Without a deduplication ID, SQS
+// compares only bodies.
 func (p *audit) attrOnlyIdentity() {
 	for _, l := range p.letters {
 		if l.Evidence != message.NotFIFO {
@@ -45,7 +46,7 @@ func (p *audit) checkAttribute(l *message.Letter, a message.Attribute) {
 		return
 	}
 	f := finding{
-		rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, maybe: l.Evidence == message.MaybeFIFO, what: fmt.Sprintf("%q", a.Name), cause: identityCause{l.Key()},
+		rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, maybe: l.Evidence == message.MaybeFIFO, name: fmt.Sprintf("%q", a.Name), cause: identityCause{l.Key()},
 	}
 	own := l.OwnID()
 	switch {
@@ -74,8 +75,8 @@ func isContext(name string) bool {
 }
 
 // isSetting reports whether a value with the origin o is probably the same in all
-// messages: a package-level variable, an environment variable, a flag, a field of a
-// settings type, or a field of the method's receiver.
+// messages. This is true for package-level variables, environment variables, flags,
+// fields of a settings type, and fields of the method's receiver.
 func isSetting(o flow.Origin) bool {
 	if o.Kind != flow.FromPath {
 		return false

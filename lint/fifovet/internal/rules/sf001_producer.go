@@ -43,7 +43,7 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 		p.CollectAttributes(&found, nil, v, nil, nil, 0)
 		for _, a := range found.Known {
 			if o, lost := outsideBody(a, event); lost {
-				f := finding{rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, source: flow.Origin{Pos: o.Pos, Text: o.Text}, what: fmt.Sprintf("%q", a.Name)}
+				f := finding{rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, source: flow.Origin{Pos: o.Pos, Text: o.Text}, name: fmt.Sprintf("%q", a.Name)}
 				if !attrname.Event(a.Name) {
 					f.lower(lint.Warning)
 				}
@@ -54,8 +54,8 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 	}
 }
 
-// outsideBody returns the origin of an attribute's value that identifies an event but is
-// missing in the event's JSON.
+// outsideBody reports whether the attribute a identifies an event, but its value is
+// missing in the event's JSON form. It also returns the origin of this value.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false
@@ -69,8 +69,9 @@ func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) 
 			lost, found = o, true
 		case o.Kind == flow.FromSource && attrname.Event(a.Name):
 			lost, found = o, true
-		// Another value, such as a region, may route the message.
 		default:
+			// Another part of the value is in the body or has another purpose, such as
+			// routing to a region. Do not report the attribute.
 			return flow.Origin{}, false
 		}
 	}

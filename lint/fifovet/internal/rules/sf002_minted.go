@@ -22,8 +22,9 @@ func (p *audit) nondetDedupID() {
 	}
 }
 
-// mintedIdentity returns the first clock or random source that the value of u comes from,
-// if the value is a deduplication ID, an EventID or a Time.
+// mintedIdentity reports whether u is an identity of an event (a deduplication ID, an
+// EventID or a Time) with a value from a clock or random source. It also returns the
+// first such source.
 func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return flow.Origin{}, false
@@ -31,8 +32,9 @@ func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	return u.Slice.Any(flow.FromSource)
 }
 
-// dedupIDs returns the deduplication IDs of messages to queues that are or may be FIFO. It
-// leaves out IDs with a value from a clock or random source, because SF002 reports them.
+// dedupIDs returns the deduplication IDs of messages to queues that are or may be FIFO,
+// for rules such as SF003. It leaves out IDs from a clock or random source, because SF002
+// already reports these IDs.
 func (p *audit) dedupIDs() []*message.Use {
 	var ids []*message.Use
 	for _, u := range p.uses {
@@ -43,22 +45,22 @@ func (p *audit) dedupIDs() []*message.Use {
 	return ids
 }
 
-// checkMinted reports SF002 for u, a value in a message that contains a value from the
-// clock or random source o.
+// checkMinted reports SF002 for the value u in a message. At least a part of u comes from
+// the clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
-	// An hour of the day repeats, but an hour together with a date does not: several
-	// parts together may be unique.
+	// An ID may combine an hour of the day with a date. The hour alone (o.Wraps) repeats
+	// each day. Together with the date it does not repeat, so do not report the ID.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}
-	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o)}
+	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o)}
 	switch {
 	case u.Role == message.RoleEventID:
 		f.text = fmt.Sprintf("EventID comes from %s: a retry is another event; leave EventID out, sqsfifo derives it", o.Text)
 		f.fix = fixRemove
 	case u.Role == message.RoleTime:
 		f.text = fmt.Sprintf("Time comes from %s: a retry is another event; use the time of the event", o.Text)
-	case o.Seeded && constantBeside(u):
+	case o.Seeded && otherwiseConstant(u):
 		f.text = fmt.Sprintf("%s is %s, one value for a process: SQS drops events; derive it from the event", u.Name(), o.Text)
 	case o.Seeded:
 		f.lower(lint.Warning)
@@ -93,9 +95,9 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	p.r.report(f)
 }
 
-// constantBeside reports whether a value has only constant parts and parts from clocks or
-// random sources.
-func constantBeside(u *message.Use) bool {
+// otherwiseConstant reports whether all parts of a value are constants, except the parts
+// from a clock or random source.
+func otherwiseConstant(u *message.Use) bool {
 	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
 	return !other
 }
@@ -150,7 +152,7 @@ func (p *audit) isFallback(u *message.Use) bool {
 	return false
 }
 
-// isInBody reports whether the body of the message of u contains the same value from the
+// isInBody reports whether the message's body also contains the value that u has from the
 // clock or random source o.
 func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	if u.M == nil {
@@ -159,16 +161,17 @@ func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 }
 
-// isInAttribute reports whether an attribute of the message of u contains the same value
-// from the clock or random source o.
+// isInAttribute reports whether an attribute of the message also contains the value that
+// u has from the clock or random source o.
 func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
 		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 	})
 }
 
-// mayBeStored reports whether the program passes the ID from the source o to a function
-// that may store it, for example in a database. A retry may then send the stored ID again.
+// mayBeStored reports whether the analyzed code passes an ID to a function that may store
+// the ID, for example in a database. A retry may then send the stored ID again. The
+// parameter o is the clock or random source of the ID.
 func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool
@@ -211,8 +214,8 @@ func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	return o.Root != nil && walk(o.Root)
 }
 
-// baseOf returns the variable that contains the memory at an address: the whole variable
-// or a part of it.
+// baseOf returns the local variable that an address belongs to, for example v for the
+// addresses of v, v.f and v[i]. For other addresses it returns nil.
 func baseOf(addr ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		switch x := addr.(type) {

@@ -26,8 +26,9 @@ func (p *audit) entityKey() {
 	}
 }
 
-// mintedByCaller reports whether a value is a parameter for which some call in this package
-// passes a fresh random ID. Such an ID belongs to one event, so SF005 permits it.
+// mintedByCaller reports whether a value is a parameter, and at least one call in this
+// package passes a fresh random ID for it. Such an ID belongs to one event, so SF005
+// permits it.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

@@ -20,8 +20,8 @@ func (p *audit) remintedOnRetry() {
 	}
 }
 
-// checkRetry reports SF006 if each retry of a send calls a clock or random source again
-// for the value u. SQS then stores the retry as another event.
+// checkRetry reports SF006 if the value u comes from a clock or random source, and each
+// retry of the send calls this source again. SQS then stores the retry as another event.
 func (p *audit) checkRetry(u *message.Use) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return
@@ -33,11 +33,11 @@ func (p *audit) checkRetry(u *message.Use) {
 		if o.Kind != flow.FromSource || o.Seeded || !u.Written(o) {
 			continue
 		}
-		minted := o.At()
-		if minted == nil || minted.Block() == nil {
+		sourceCall := o.At()
+		if sourceCall == nil || sourceCall.Block() == nil {
 			continue
 		}
-		for _, try := range p.attempts(u, minted) {
+		for _, try := range p.attempts(u, sourceCall) {
 			loop, ok := p.isRetried(try, maxLift)
 			if !ok {
 				continue
@@ -49,10 +49,10 @@ func (p *audit) checkRetry(u *message.Use) {
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
-				rule: remintedOnRetry, fn: minted.Parent(), pos: minted.Pos(), maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o),
+				rule: remintedOnRetry, fn: sourceCall.Parent(), pos: sourceCall.Pos(), maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o),
 				text: fmt.Sprintf("%s runs again for each attempt (%s): a retry is stored twice; %s", o.Text, u.Field, once),
 			}
-			if loop.IsValid() && o.Frame == nil && try.minted == minted && u.Role != message.RoleBody {
+			if loop.IsValid() && o.Frame == nil && try.sourceCall == sourceCall && u.Role != message.RoleBody {
 				f.fix, f.loop = fixHoist, loop
 			}
 			p.r.report(f)
@@ -61,23 +61,23 @@ func (p *audit) checkRetry(u *message.Use) {
 	}
 }
 
-// attempt describes code that sends a message with a new value. The call minted returns
-// this value, directly or through functions. The call send is in the same function. values
-// are the values in the message.
+// attempt is a send of a message with a value from a clock or random source.
 type attempt struct {
-	minted ssa.Instruction
-	send   ssa.CallInstruction
-	values []ssa.Value
+	sourceCall ssa.Instruction     // calls the source, directly or through other functions
+	send       ssa.CallInstruction // in the same function as sourceCall
+	values     []ssa.Value         // values in the message
 }
 
-// attempts returns the attempts to send the message of u with the value from the call
-// minted. If the function with this call returns the message, the attempts are in the
-// function's callers, and their calls take the place of minted.
-func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
+// attempts returns the sends of the message of u. The instruction sourceCall calls the
+// clock or random source of u.
+//
+// If the function with sourceCall returns the message, the callers of this function send
+// the message. The sourceCall of such an attempt is the caller's call of the function.
+func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
-		if send.Parent() == minted.Parent() {
-			tries = append(tries, attempt{minted, send, messageValues(u)})
+		if send.Parent() == sourceCall.Parent() {
+			tries = append(tries, attempt{sourceCall, send, messageValues(u)})
 		}
 	}
 	if u.M == nil {
@@ -88,7 +88,7 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 		if e, isExtract := d.Root.(*ssa.Extract); isExtract {
 			call, ok = e.Tuple.(*ssa.Call)
 		}
-		if !ok || p.Body(call.Common()) != minted.Parent() {
+		if !ok || p.Body(call.Common()) != sourceCall.Parent() {
 			continue
 		}
 		for _, send := range d.SendCalls() {
@@ -100,26 +100,27 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	return tries
 }
 
-// isRetried reports whether the code repeats a failed send with a new value from the clock
-// or random source. The repetition is one of these:
+// isRetried reports whether the code repeats a failed send with a new value from the
+// clock or random source. The code may do this in one of these ways:
 //
-//   - a loop around the send and the call try.minted; isRetried returns the loop's position
-//   - a function that another function calls again
-//   - a function that calls itself after an error
-//   - a retry in a caller, at most lift calls away
-func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
-	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
+//   - A loop contains both calls of the attempt. The result is then the loop's position.
+//   - A function such as retry.Do calls the sending function again.
+//   - The sending function calls itself after an error.
+//   - A caller does one of these things. isRetried examines callers of callers, up to the
+//     given number of levels.
+func (p *audit) isRetried(try attempt, levels int) (token.Pos, bool) {
+	if loop := p.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
 	}
 	fn := try.send.Parent()
 	if p.RetryBody(fn) || callsItself(fn, try.send) {
 		return token.NoPos, true
 	}
-	if lift == 0 || !p.returnsErrorOf(fn, try.send) {
+	if levels == 0 || !p.returnsErrorOf(fn, try.send) {
 		return token.NoPos, false
 	}
 	for _, c := range p.callers(fn) {
-		if _, ok := p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, lift-1); ok {
+		if _, ok := p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, levels-1); ok {
 			return token.NoPos, true
 		}
 	}
@@ -171,9 +172,10 @@ func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
 	return false
 }
 
-// sameArguments reports whether a recursive call handles the same message: it passes at
-// least one parameter unchanged, and no part of a slice, such as events[1:]. The receiver
-// and the context do not count.
+// sameArguments reports whether a recursive call handles the same message again. The call
+// must pass at least one of the function's parameters unchanged. It must not pass a part
+// of a slice, such as events[1:], because the call then handles other messages. The
+// receiver and the context do not count.
 func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	same := false
 	for i, arg := range c.Common().Args {
@@ -190,8 +192,8 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	return same
 }
 
-// holdsParameter reports whether v is read from a variable to which an assignment gives the
-// value of the parameter param.
+// holdsParameter reports whether v is read from a variable, and the function somewhere
+// assigns the parameter param to this variable.
 func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {

@@ -17,8 +17,10 @@ func (p *audit) randomGroupID() {
 		u *message.Use
 		o flow.Origin
 	}
-	var minted []groupUse
-	messages := map[ssa.Instruction]map[any]bool{} // the messages that contain the value of one call
+	// fromSource has the group IDs from clocks and random sources. For each call of such
+	// a source, messages has the keys of the messages with the result of this call.
+	var fromSource []groupUse
+	messages := map[ssa.Instruction]map[any]bool{}
 	for _, u := range p.uses {
 		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {
 			continue
@@ -27,7 +29,7 @@ func (p *audit) randomGroupID() {
 		if !ok {
 			continue
 		}
-		minted = append(minted, groupUse{u, o})
+		fromSource = append(fromSource, groupUse{u, o})
 		if at := o.At(); at != nil {
 			if messages[at] == nil {
 				messages[at] = map[any]bool{}
@@ -35,12 +37,12 @@ func (p *audit) randomGroupID() {
 			messages[at][u.Key()] = true
 		}
 	}
-	for _, g := range minted {
+	for _, g := range fromSource {
 		if len(messages[g.o.At()]) > 1 || g.o.Choice || g.o.Wraps || g.o.Seeded || g.u.Shared(g.o) {
 			continue
 		}
 		p.r.report(finding{
-			rule: randomGroupID, fn: g.u.Fn, pos: g.u.Pos, arg: g.u.Arg, source: g.o, maybe: g.u.Evidence == message.MaybeFIFO, what: g.u.Field, cause: p.causeOf(g.o),
+			rule: randomGroupID, fn: g.u.Fn, pos: g.u.Pos, arg: g.u.Arg, source: g.o, maybe: g.u.Evidence == message.MaybeFIFO, name: g.u.Field, cause: p.causeOf(g.o),
 			text: fmt.Sprintf("%s comes from %s: each message has its own group, without order; use an account or a tile",
 				g.u.Name(), g.o.Text),
 		})

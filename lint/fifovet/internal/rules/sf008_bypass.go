@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// rawSendBypass checks rule SF008. It reports a direct call of the AWS SDK that sends to a
-// FIFO queue, in a module that has a producer of sqsfifo.
+// rawSendBypass checks rule SF008. It reports calls of the AWS SDK to send to a FIFO
+// queue, if the package imports sqsfifo directly or indirectly. With the flag
+// -forbid-raw, the rule applies to all packages.
 func (p *audit) rawSendBypass() {
 	if !p.reach.SDK && !p.set.forbidRaw || message.IsSDKModule(p.Pass.Pkg.Path()) {
 		return

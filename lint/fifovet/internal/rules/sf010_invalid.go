@@ -28,12 +28,12 @@ func (p *audit) invalidID() {
 	}
 }
 
-// legalParts checks an ID that is joined from several parts. It reports a constant part
-// with a character that SQS refuses. It also reports an ID if the parts of known length
-// are together too long.
+// legalParts checks an ID that is joined from several parts. It reports SF010 if a
+// constant part has a character that SQS refuses, or if the parts of known length are
+// together too long.
 func (p *audit) legalParts(u *message.Use) {
-	// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the
-	// key in the body.
+	// SQS does not limit sqsfifo's dedupe key, because sqsfifo sends the key in the body.
+	// If the ID is only a part of u.Value (see u.Path), the text of the ID is unknown.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return
 	}
@@ -65,8 +65,8 @@ const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
-	// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the
-	// key in the body.
+	// SQS does not limit sqsfifo's dedupe key, because sqsfifo sends the key in the body.
+	// An ID with several origins is not a single constant.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return
 	}
@@ -110,8 +110,9 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText reports whether the ID and the body are the same parameter or field, and its
-// value is probably a whole body: the type is a slice, or the name is like payload.
+// sameText reports whether the ID and the body have the same value, and this value is
+// probably a whole body. The value must be a parameter or field. Its type must be a
+// slice, or its name must mean a body, as payload does.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {
@@ -129,8 +130,9 @@ func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	return isBytes || bodyName.MatchString(name)
 }
 
-// encoder returns the call of a function named Marshal... whose result is v, possibly
-// converted or assigned to a variable, or nil.
+// encoder returns the call of json.Marshal, or another function named Marshal..., that
+// made v. Between the call and v, code may convert the result or assign it to a variable.
+// Without such a call, encoder returns nil.
 func (p *audit) encoder(v ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		switch x := v.(type) {

@@ -39,8 +39,8 @@ func (p *audit) fifoDelay() {
 }
 
 // variableDelay reports whether the delay of a message is not constant and the queue has
-// the name of a FIFO queue. A parameter with calls in this package does not count, because
-// the rule checks the calls.
+// the name of a FIFO queue. A delay that comes from a parameter does not count if this
+// package calls the function: fifoDelay then checks the arguments of these calls.
 func (p *audit) variableDelay(u *message.Use) bool {
 	if u.M == nil {
 		return false
@@ -55,9 +55,9 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// neverTogether reports whether no path sets both the delay and a group ID, or no path
-// sets both the delay and a deduplication ID. assigned is the instruction that sets the
-// delay.
+// neverTogether reports whether the code sets the group ID, or the deduplication ID, only
+// on paths without the delay. The delay is then probably for a standard queue. The
+// instruction assigned sets the delay.
 func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0

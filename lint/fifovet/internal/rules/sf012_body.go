@@ -27,13 +27,13 @@ func (p *audit) checkBody(u *message.Use) {
 		switch {
 		case o.Kind == flow.FromSource && o.Text != "os.Hostname":
 			p.r.report(finding{
-				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o),
+				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o),
 				text: fmt.Sprintf("the body holds %s%s: a retry is stored twice; take it from the event",
 					partOf(o), o.Text),
 			})
 		case o.Kind == flow.FromOrder && o.Mixed && !message.SentInRange(u, o):
 			p.r.report(finding{
-				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field,
+				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, name: u.Field,
 				text: "the body has the random order of a map: a retry is stored twice; sort the keys",
 			})
 		}

@@ -7,8 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// attrCopiesKey checks rule SF013. It reports an attribute with the same name as a member
-// of the body and a value from another expression.
+// attrCopiesKey checks rule SF013. It reports an attribute and a member of the body with
+// the same name, if their values come from different expressions. The values may then
+// differ.
 func (p *audit) attrCopiesKey() {
 	for _, l := range p.letters {
 		if l.Evidence == message.NotFIFO {
@@ -38,7 +39,7 @@ func (p *audit) checkCopy(l *message.Letter, a message.Attribute) {
 		}
 	}
 	p.r.report(finding{
-		rule: attrCopiesKey, fn: a.Fn, pos: a.Pos, arg: a.Arg, what: fmt.Sprintf("%q", a.Name),
+		rule: attrCopiesKey, fn: a.Fn, pos: a.Pos, arg: a.Arg, name: fmt.Sprintf("%q", a.Name),
 		text: fmt.Sprintf("attribute %q repeats a member of the body from another value; set both from one variable", a.Name),
 	})
 }

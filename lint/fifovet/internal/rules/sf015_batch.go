@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// batchNames are the calls whose output lists refused entries without an error.
+// batchNames are the batch calls of the AWS SDKs. If SQS refuses some entries of a batch,
+// the call returns no error. Only its output lists these entries.
 var batchNames = []string{
 	"SendMessageBatch", "SendMessageBatchWithContext", "PublishBatch", "PublishBatchWithContext", "DeleteMessageBatch", "DeleteMessageBatchWithContext",
 }
@@ -51,8 +52,9 @@ func isBatch(obj *types.Func) bool {
 	return f != nil
 }
 
-// readsFailures reports whether code may read the refused entries in the output of a
-// batch call. Code that counts the stored entries also notices a refused entry.
+// readsFailures reports whether the code may notice the entries of a batch that SQS
+// refused. The code notices them if it reads the list of refused entries, or counts the
+// stored entries.
 func readsFailures(call ssa.CallInstruction) bool {
 	v := call.Value()
 	if v == nil {
@@ -80,7 +82,7 @@ func readsFailures(call ssa.CallInstruction) bool {
 			case "Failed":
 				return true
 			case "Successful":
-				if isCompared(field) {
+				if usedAsWhole(field) {
 					return true
 				}
 			}
@@ -103,10 +105,9 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// isCompared reports whether the code does more with a slice field than read its elements.
-// For example, it calculates with the length, compares the length outside of a loop
-// condition, or passes the slice to other code.
-func isCompared(field *ssa.FieldAddr) bool {
+// usedAsWhole reports whether the code uses more of a slice field than its elements. For
+// example, it passes the slice to a function, or compares the length outside of a loop.
+func usedAsWhole(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
 		if !ok {

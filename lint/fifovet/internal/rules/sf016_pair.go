@@ -31,7 +31,7 @@ func (p *audit) oneIDTwoBodies() {
 				}
 				p.r.report(finding{
 					rule: oneIDTwoBodies, fn: second.id.Fn, pos: second.id.Pos, arg: second.id.Arg, maybe: second.id.Evidence == message.MaybeFIFO,
-					source: flow.Origin{Pos: first.id.Pos, Text: "the first message"}, what: second.id.Field, cause: valueCause{second.id.Pos},
+					source: flow.Origin{Pos: first.id.Pos, Text: "the first message"}, name: second.id.Field, cause: valueCause{second.id.Pos},
 					text: second.id.Name() + " is also the ID of another body: SQS drops the second; give each event an ID",
 				})
 			}
@@ -114,7 +114,9 @@ func keysOf(u *message.Use) (keys []originKey, known bool) {
 	return keys, len(keys) > 0
 }
 
-// sameOrigins reports whether two values have the same origins, and whether this is known.
+// sameOrigins reports whether two values come from the same constants, parameters and
+// variables. If a value has other origins, such as a clock, or no origins, known is
+// false.
 func sameOrigins(a, b *message.Use) (same, known bool) {
 	x, known := keysOf(a)
 	y, alsoKnown := keysOf(b)
@@ -129,8 +131,8 @@ func follows(first, second ssa.CallInstruction) bool {
 		return false
 	}
 	loop := flow.Cycle(first.Block())
-	// In a loop, the second send may run after the first only in the next iteration,
-	// which is for another event.
+	// Both sends may be in a loop, and the second may follow the first only in the next
+	// iteration. The next iteration is for another event, so the sends do not collide.
 	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
 		return false
 	}
