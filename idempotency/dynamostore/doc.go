@@ -15,19 +15,22 @@
 //
 // # Limits
 //
-// DynamoDB has no clock. The clients' clocks decide when leases and records end; they
-// must not differ by more than [Config.Slack]. The store therefore adds the slack to each
-// lease and subtracts it from ResendFor of [idempotency.Terms]. If two clocks differ by
-// more than the slack, a client may take over a claim during its lease, or reclaim an
-// operation after ResendFor. The same may happen after a client's clock was set back by
-// more than the slack. The store detects neither error.
+// DynamoDB has no clock. The clients' clocks decide when leases and records end, and must
+// not differ by more than [Config.Slack]. The store makes each lease longer by the slack.
+// It makes the time in which a second run is safe (ResendFor of [idempotency.Terms])
+// shorter by the slack.
+//
+// If two clocks differ by more than the slack, a client may take over a claim before the
+// claim's lease ends, or run an operation again after ResendFor. The same may happen
+// after a client's clock was set back by more than the slack. The store does not detect
+// such clocks.
 //
 // Open refuses global tables, because their regions do not check each other's conditions.
 // dynamostore has no ledger, and no transaction for a claim together with a side effect.
 //
 // There is no Capacity and no quota of unfinished operations for each scope. To count
-// them, all claims of a scope would have to write one counter item, and DynamoDB limits
-// the writes a second of one item. Resolve unresolved operations, which never expire.
+// them, all claims of a scope would have to write one counter item, but DynamoDB limits
+// the writes of one item per second. Resolve unresolved operations, which never expire.
 //
 // A body and a response have at most [MaxBytes] bytes each, because DynamoDB limits items
 // to 400 KB. A batch saves no writes: its claims are separate concurrent writes.
@@ -35,10 +38,13 @@
 // # Table
 //
 // The table has the partition key key_id, a string, and no sort key; see [Open]. A record
-// is an item with the [idempotency.Key]'s ID in hexadecimal as key_id. The items fence:000
-// to fence:fff hold the last fences: fence:3fa the last fence of all records whose ID
-// begins with the digits 3fa. A grant reads and writes the record; a new fence costs one
-// or two writes of the fence item. Times are microseconds since 1970.
+// is an item. Its key_id is the ID of the record's [idempotency.Key] in hexadecimal.
+// Times are microseconds since 1970.
+//
+// Each granted claim gets a fence, a number greater than all earlier fences of its key.
+// The items fence:000 to fence:fff are the counters for fences: the counter fence:3fa is
+// for all records whose ID begins with the digits 3fa. A grant reads and writes the
+// record; a new fence also costs one or two writes of the counter.
 //
 // Enable the table's time to live on the attribute remove_at; otherwise the table only
 // grows. Only succeeded, failed and released records have remove_at: one hour after they

@@ -16,12 +16,13 @@ import (
 // item is a record in the form of a DynamoDB item. Attributes without a value are absent.
 type item map[string]types.AttributeValue
 
-// keepFor is the time between a record's expiry and its removal. A repeated call of
-// Finish still finds the record.
+// keepFor is the time for which an expired or released record stays in the table. If a
+// claimant repeats a call of Finish in this time, Finish still finds the record and can
+// answer as before.
 const keepFor = time.Hour
 
-// itemOf returns the record r as an item with the attribute version_token. Each write
-// needs a new version.
+// itemOf returns the record r as an item with the given version in the attribute
+// version_token. Each write needs a new version.
 func itemOf(r idempotency.Record, version idempotency.Token) item {
 	it := item{"key_id": &types.AttributeValueMemberS{Value: r.Key.ID().String()}}
 	it.bytes("version_token", version[:])

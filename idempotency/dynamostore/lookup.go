@@ -90,7 +90,9 @@ func (s *Store) ids(ctx context.Context) (all []idempotency.KeyID, err error) {
 		}
 		for _, it := range page.Items {
 			p := parser{item: it}
-			if id, ok := parseID(p.text("key_id")); ok { // skip fence counters
+			// Skip items that are not records but counters for fences: their key_id is
+			// a name such as "fence:3fa".
+			if id, ok := parseID(p.text("key_id")); ok {
 				all = append(all, id)
 			}
 		}

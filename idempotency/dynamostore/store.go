@@ -120,10 +120,11 @@ const attempts = 10
 // fence is greater than the fence in the record.
 func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	id := c.Key.ID()
-	version := idempotency.NewToken() // version of each record that this call writes
+	newVersion := idempotency.NewToken() // version of each record that this call writes
 	var granted idempotency.Outcome
-	// An error before the first write proves that no record was changed. Later errors are
-	// ambiguous.
+	// failed wraps an error of a read or of the fence counter. Once this call has tried
+	// to write the record, the variable granted is set and the record may have changed:
+	// the error is then ambiguous.
 	failed := func(err error) (idempotency.Outcome, error) {
 		if granted.Decision != idempotency.Undecided {
 			return idempotency.Outcome{}, ambiguous(err)
@@ -131,13 +132,14 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		return idempotency.Outcome{}, fmt.Errorf("dynamostore: nothing was claimed: %w", err)
 	}
 	for range attempts {
-		found, at, err := s.get(ctx, id)
+		found, version, err := s.get(ctx, id)
 		if err != nil {
 			return failed(err)
 		}
-		// An earlier put of this call succeeded, but its answer was lost. The driver's
-		// repetition failed on the changed record.
-		if at == version {
+		// The stored record has the version of this call: an earlier put of this call
+		// wrote the record. That put returned false because its answer was lost: the SDK
+		// repeated the request, and DynamoDB refused the repetition.
+		if version == newVersion {
 			return granted, nil
 		}
 		now := s.now()
@@ -155,7 +157,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		r := idempotency.Grant(found, s.slacken(c), d, fence, now)
 		r.Body = append([]byte(nil), r.Body...)
 		granted = idempotency.NewOutcome(d, r, c)
-		made, err := s.put(ctx, itemOf(r, version), at)
+		made, err := s.put(ctx, itemOf(r, newVersion), version)
 		if err != nil {
 			return idempotency.Outcome{}, ambiguous(err)
 		}
@@ -168,9 +170,10 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken adds Config.Slack to a claim's lease, because a client whose clock is ahead
-// must not take over early. It subtracts Slack from ResendFor, because a client whose
-// clock is behind must not run the operation too late.
+// slacken adapts a claim's terms to clocks that differ by up to Config.Slack. It adds
+// Slack to the lease: a client with a fast clock must not take the claim over before the
+// lease ends. It subtracts Slack from ResendFor, the time in which a second run is safe:
+// a client with a slow clock must not run the operation again after this time.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -180,7 +183,8 @@ func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 }
 
 // longer returns the lease plus Config.Slack. It does not change a lease of less than a
-// millisecond, which Ending.Check refuses, or a lease that would exceed Forever.
+// millisecond: such a lease is invalid and must stay invalid. It does not change a lease
+// if the sum would be more than Forever, the largest duration.
 func (s *Store) longer(lease time.Duration) time.Duration {
 	if lease < time.Millisecond || lease >= idempotency.Forever-s.slack {
 		return lease
@@ -257,7 +261,7 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 	}
 	wrote := false
 	for range attempts {
-		found, at, err := s.get(ctx, ref.Key.ID())
+		found, version, err := s.get(ctx, ref.Key.ID())
 		if err != nil {
 			if wrote {
 				return ambiguous(err)
@@ -266,9 +270,9 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// An earlier put of this call may have ended the claim, although DynamoDB
-			// refused it: the SDK repeats a put after a lost answer, and DynamoDB refuses
-			// the repetition.
+			// An earlier put of this call returned false, but may have changed the
+			// record: after a lost answer the SDK repeats a request, and DynamoDB refuses
+			// the repetition. The cause of err may therefore be this call's own change.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -277,7 +281,7 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		if found.Equal(r) && found.Status != idempotency.Running { // already finished
 			return nil
 		}
-		made, err := s.put(ctx, itemOf(r, idempotency.NewToken()), at)
+		made, err := s.put(ctx, itemOf(r, idempotency.NewToken()), version)
 		if err != nil {
 			return ambiguous(err)
 		}
@@ -306,13 +310,13 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the stored record still has the version in the parameter at. If
-// this version is zero, the table must have no record yet. put reports whether it wrote.
-func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
+// put writes the item if the stored record has the given version. The zero version means
+// that no record is stored. put reports whether it wrote the item.
+func (s *Store) put(ctx context.Context, it item, version idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
-	if at != (idempotency.Token{}) {
+	if version != (idempotency.Token{}) {
 		in.ConditionExpression = aws.String("version_token = :at")
-		in.ExpressionAttributeValues = item{":at": &types.AttributeValueMemberB{Value: at[:]}}
+		in.ExpressionAttributeValues = item{":at": &types.AttributeValueMemberB{Value: version[:]}}
 	}
 	_, err = s.client.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
@@ -322,14 +326,15 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 	return err == nil, err
 }
 
-// bucketBits is the number of key ID bits that choose a bucket. Each bucket has a fence
-// counter. The lowest bits of a fence are the bucket, so fences of different buckets
-// differ.
+// bucketBits is the number of bits at the start of a key ID that choose a bucket. Each
+// bucket has a counter for fences, the numbers of granted claims. The lowest bits of a
+// fence are the bucket, so fences of different buckets differ.
 const bucketBits = 12
 
-// draw returns a new fence. Its upper bits are the time in milliseconds, or the bucket's
-// last number plus 1 if that is larger. Fences therefore also grow after the table was
-// restored from a backup.
+// draw returns a new fence for a granted claim: the next value of the bucket's counter,
+// followed by the bits of the bucket. The next value is the time in milliseconds, or the
+// last value plus 1 if that is larger. The time ensures that fences grow even after the
+// table was restored from a backup, with old counters.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

@@ -55,9 +55,9 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 	return out
 }
 
-// Config.Slack is 2 s. A client whose clock is 2 s ahead takes over no claim before the
-// lease ends by the claimant's clock. A client whose clock is 2 s behind reclaims no
-// operation after ResendFor.
+// The clocks of clients may differ by Config.Slack, here 2 s. A client whose clock is 2 s
+// ahead must not take over a claim before the lease ends. A client whose clock is 2 s
+// behind must not run an operation again after ResendFor.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)
@@ -77,8 +77,8 @@ func TestSlack(t *testing.T) {
 	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Unresolved)
 	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
 	c := claimOf("b")
-	// The store subtracts the slack of 2 s, so ResendFor becomes 0: a second run is never
-	// safe.
+	// The store subtracts the slack of 2 s from ResendFor. The result is 0: a second run
+	// is never safe.
 	c.Terms.ResendFor = time.Second
 	claim(t, at(0), c, idempotency.New)
 	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Unresolved)
@@ -149,8 +149,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Succeeded and failed records with an expiry time, and released records, have a removal
-// time (the attribute remove_at). All other records have none.
+// The attribute remove_at is the time at which DynamoDB may delete a record. Released
+// records have remove_at, and succeeded and failed records with an expiry time. Other
+// records must never be deleted.
 func TestRemoval(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	s, err := dynamostore.Open(t.Context(), dynamostore.Config{Client: client, Table: table})
@@ -234,8 +235,8 @@ type lostAnswer struct{}
 func (lostAnswer) Error() string        { return "the answer was lost" }
 func (lostAnswer) RetryableError() bool { return true }
 
-// A fence's number is the clock's time in milliseconds, or one more than the last number
-// while the clock stands still or is behind.
+// The upper bits of a fence are the clock's time in milliseconds. If the clock did not
+// advance or was set back, they are one more than in the last fence.
 func TestFences(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	now := time.Now()

@@ -11,18 +11,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// clocks has the largest times that a store has read from its servers, in microseconds.
-// In a cluster each bucket (all key IDs with the same first twelve bits) has a separate
-// time, because buckets are on different servers.
+// clocks has the largest times that the store has read from the clocks of its servers. If
+// a clock later shows a smaller time, the clock was set back.
 type clocks struct {
+	// largest has one element, or in a cluster one for each bucket (see bucketBits),
+	// because buckets are on servers with different clocks.
 	largest []clock.Largest
-	steps   atomic.Int64
+	steps   atomic.Int64 // number of detected steps back
 }
 
 func (c *clocks) of(bucket int64) *clock.Largest { return &c.largest[bucket%int64(len(c.largest))] }
 
-// seen returns the largest time read so far from the server of a bucket (see bucketOf),
-// as text for the scripts, or "" if no time was read.
+// seen returns the largest time read so far from the server with the given bucket of
+// records, in the text format of the Lua scripts. It returns "" if no time was read.
 func (c *clocks) seen(bucket int64) string {
 	if us := c.of(bucket).Load(); us > 0 {
 		return microsText(us)
@@ -30,18 +31,21 @@ func (c *clocks) seen(bucket int64) string {
 	return ""
 }
 
-// saw keeps the time in the parameter at, read from the bucket's server, if it is the
-// largest time so far.
-func (c *clocks) saw(bucket int64, at time.Time) { c.of(bucket).Raise(at.UnixMicro()) }
+// saw records a time read from the server with the given bucket of records. Only the
+// largest time is kept.
+func (c *clocks) saw(bucket int64, now time.Time) { c.of(bucket).Raise(now.UnixMicro()) }
 
-// watchClocks finds out whether all records can share one clock record, a Redis hash with
-// the largest time. In a cluster each bucket needs a clock record, because scripts cannot
-// use keys of several slots.
+// watchClocks prepares the detection of clocks that are set back. A single server has one
+// clock record, a Redis hash with the largest time that the server's clock has shown. A
+// cluster has a clock record for each bucket of records, because a script can only use
+// keys of one cluster slot.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
 	if !cluster {
-		// The client may be connected to one server of a cluster, or to a proxy.
+		// A client of another type may also use a cluster, through one server or a proxy.
+		// To find out, use two keys of different slots: a cluster refuses this with
+		// CROSSSLOT.
 		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
 		if cluster = redis.HasErrorPrefix(err, "CROSSSLOT"); err != nil && !cluster {
 			return fmt.Errorf("redisstore: open: %w", err)
@@ -53,8 +57,9 @@ func (s *Store) watchClocks(ctx context.Context) error {
 	return nil
 }
 
-// clockName returns the name of the Redis hash with the largest time of a server. In a
-// cluster each bucket has such a hash, and the tag names the bucket; see bucketOf.
+// clockName returns the name of the clock record, the Redis hash with the largest time
+// that the server's clock has shown. In a cluster each bucket has a clock record, and tag
+// is the bucket in hexadecimal.
 func (s *Store) clockName(tag string) string {
 	if len(s.clocks.largest) == 1 {
 		return s.prefix + "idempotency-clock"

@@ -11,9 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// The server's clock is set back while operations are in progress. These operations are
-// then unresolved, and their claimants can still finish them. Operations with ResendFor
-// Forever, and operations claimed later, are not affected.
+// The server's clock is set back while operations are in progress. The store then cannot
+// know how long ago these operations began, so they are unresolved, but their claimants
+// can still finish them. Not affected are operations claimed later, and operations that
+// are always safe to repeat (with the value Forever for ResendFor).
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -86,12 +87,16 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			// In a cluster, each bucket of keys detects the clock step at the bucket's
-			// next claim. This claim is the first in its bucket.
+			// In a cluster, the store detects a clock that was set back separately for
+			// each bucket (all keys with the same first bits of the ID), and only by a
+			// claim in the bucket. For the bucket of the key "recent", this claim detects
+			// it.
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
-			if name != "a bucket of a cluster" { // in a cluster each bucket counts the step
+			// In a cluster each bucket counts the step of the clock, so there is no fixed
+			// count.
+			if name != "a bucket of a cluster" {
 				if n := s.Stats().ClockSteps; n != 1 || strings.Count(log.String(), "set back") != 1 {
 					t.Errorf("%d steps of the clock, want 1; the log is %s", n, log.String())
 				}
@@ -104,8 +109,9 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			// The lease of the key "recent" ends. Without the clock step, a second run
-			// would now be allowed.
+			// The lease of the key "recent" has ended. By the clock, a second run would
+			// still be safe. But the clock was set back after the claim, so the operation
+			// is unresolved.
 			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)

@@ -81,9 +81,9 @@ func TestCluster(t *testing.T) {
 		}}
 	})
 
-	// Every primary of the cluster holds records, and fences differ between primaries.
-	// Open reports a setting that may lose writes, even if only one primary has this
-	// setting.
+	// Check that each primary of the cluster gets records, that claims on different
+	// primaries never get the same fence (number of a claim), and that Open refuses a
+	// weak setting of a single primary.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)

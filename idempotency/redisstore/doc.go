@@ -23,29 +23,33 @@
 // not acceptable, use a store over a database (package sqlstore). redisstore has no
 // ledger, and no transaction for a claim together with a side effect.
 //
-// The first twelve bits of the key ID choose the bucket of a record. A fence consists of a
-// number and these twelve bits. The number is the bucket's last number plus one, or the
-// time in milliseconds if larger. After a failover with lost fences, fences still grow if
-// the new primary's clock lags by no more than the duration of the failover.
+// Each granted claim gets a fence, a number greater than all earlier fences of its key.
+// The records are divided into buckets by the first twelve bits of their key IDs, and
+// each bucket has a counter. A fence consists of the counter and these twelve bits. Each
+// new fence increases the counter by one, or to the time in milliseconds if larger. After
+// a failover with lost counters, fences still grow if the new primary's clock lags by no
+// more than the duration of the failover.
 //
 // The server's clock decides when leases end, and until when a second run is safe
-// (ResendUntil of [idempotency.Record]). After the clock was set back by more than five
-// seconds (a step), the time since the first attempt of an operation is unknown. All
-// operations in progress therefore become unresolved, unless their claimants finish them:
-// only an operator can permit a resend. Their leases end at the same clock time as
-// before, so they last longer by the length of the step. To detect a step, each claim
-// compares the clock with the largest time so far: the time in the server's clock record,
-// or a later time that this store read in an earlier call. Claims write the clock record
-// about once a second. A step remains undetected if no claim is made until the clock has
-// passed the largest time again. A failover may lose the last writes of the clock record,
-// so that a short step remains undetected. [Config.Logger] and [Store.Stats] report
-// steps.
+// (ResendUntil of [idempotency.Record]). If the clock is set back by more than five
+// seconds (a step), the store cannot know how long ago an operation in progress began.
+// The operation becomes unresolved when its lease ends: only an operator can permit a
+// second run. Its claimant can still finish it. Leases end at the same clock time as
+// before the step, so they last longer. Operations that are safe to repeat at any time
+// are not affected.
 //
-// In a cluster a script sees one bucket (see above), and the servers have different
-// clocks. The store then compares the times of each bucket. It detects a step only in a
-// bucket that was in use shortly before the step, and only by a claim in this bucket soon
-// after the step. Let the time service slew the clocks of a cluster, and resolve the
-// operations in progress after a step.
+// To detect a step, each claim compares the clock with the largest time so far: the time
+// in the server's clock record, or a later time that this store read in an earlier call.
+// Claims write the clock record about once a second. [Config.Logger] and [Store.Stats]
+// report steps. A step remains undetected if no claim is made until the clock has passed
+// the largest time again. A short step may also remain undetected after a failover,
+// because a failover may lose the last writes of the clock record.
+//
+// In a cluster a script sees only one bucket, and the servers have different clocks. The
+// store therefore watches the clock separately for each bucket. It detects a step only in
+// a bucket that was in use shortly before the step, and only by a claim in this bucket
+// soon after the step. Let the time service slew the clocks of a cluster (adjust them
+// gradually). After a step, resolve the operations in progress.
 //
 // There is no Capacity and no quota of unfinished operations for each scope: a script sees
 // the records of one cluster slot and cannot count a scope. Limit the server's memory and
@@ -64,10 +68,11 @@
 //
 // ID is the ID of the [idempotency.Key] in hexadecimal, with the first three digits in
 // braces, so that all keys of one script share a cluster slot. The fields of the hash
-// have the names of sqlstore's columns. The key idempotency-fence:{3fa} holds the
-// bucket's last fence number. The hash idempotency-clock holds the largest time seen and
-// the last clock step; a cluster has one such hash for each bucket,
-// idempotency-clock:{3fa}. Times are 12 digits of seconds and 6 digits of
-// microseconds. The server removes succeeded and failed records one hour after they
-// expire, and released records one hour after the release.
+// have the names of sqlstore's columns. The server removes succeeded and failed records
+// one hour after they expire, and released records one hour after the release.
+//
+// The key idempotency-fence:{3fa} holds the bucket's counter. The hash idempotency-clock,
+// the clock record, holds the largest time seen and the last clock step; a cluster has
+// one such hash for each bucket, idempotency-clock:{3fa}. Times are 12 digits of seconds
+// and 6 digits of microseconds.
 package redisstore

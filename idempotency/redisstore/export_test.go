@@ -21,8 +21,10 @@ end
 // RecordName returns the Redis key of a record.
 func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record }
 
-// FenceName returns the Redis key with the last fence number of the record's bucket.
+// FenceName returns the Redis key of the counter for the fences of a record. All records
+// of the same bucket share this counter.
 func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }
 
-// WatchBuckets makes the store watch one clock for each bucket, as in a cluster.
+// WatchBuckets makes the store compare the clock for each bucket of records separately,
+// as it does in a cluster.
 func WatchBuckets(s *Store) { s.clocks.largest = make([]clock.Largest, 1<<bucketBits) }

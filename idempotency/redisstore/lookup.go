@@ -86,8 +86,10 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 				return
 			}
 			for i, r := range records {
-				mine := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name // false if the record belongs to a store with another prefix
-				if mine && f.Match(r) && !yield(r, nil) {
+				// The pattern of SCAN may also match records of stores with other
+				// prefixes. Skip such records.
+				ours := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name
+				if ours && f.Match(r) && !yield(r, nil) {
 					return
 				}
 			}

@@ -20,9 +20,10 @@ var fields = []string{
 	"prior_status", "prior_created_at", "prior_expires_at",
 }
 
-// bucketBits is the number of key ID bits that choose a bucket. The records of a bucket
-// share a cluster slot and a sequence of fences. The lowest bits of a fence are its
-// bucket.
+// bucketBits is the number of bits at the start of a key ID that choose the bucket of a
+// record. In a cluster, all Redis keys of a bucket are in one slot. Each bucket has a
+// counter for fences, the numbers of granted claims. A fence consists of the counter's
+// value and, as lowest bits, the bucket.
 const bucketBits = 12
 
 // names are the Redis keys of one record.
@@ -31,8 +32,9 @@ type names struct {
 	bucket               int64
 }
 
-// nameOf returns the Redis keys of the record of k. A cluster computes the slot from the
-// text in braces.
+// nameOf returns the Redis keys of the record of k. In a cluster all these keys have the
+// same three digits in braces: the text in braces determines the slot, and a script can
+// only use keys of one slot.
 func (s *Store) nameOf(k idempotency.Key) names {
 	id := k.ID()
 	digits := id.String()
@@ -48,8 +50,9 @@ func (s *Store) nameOf(k idempotency.Key) names {
 // bucketOf returns the first twelve bits of the ID as a number.
 func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1])>>4 }
 
-// braces escapes an operation's braces. In a cluster, the text in a Redis key's first
-// braces chooses the server, and must be the bucket.
+// braces escapes the braces in the name of an operation. In a cluster, the text in the
+// first braces of a Redis key determines the slot. For the key of a record, this text
+// must be the first digits of the key ID and not a part of the operation's name.
 var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
 // idOf returns the key ID at the end of a record's name. ok is false for a name without
@@ -67,9 +70,10 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the number in a fence's upper bits. If the lower bits name another
-// bucket than this record's, sequence returns "0". No fence has this number, so the
-// script finds no claim.
+// sequence returns the upper bits of a fence, the value of the bucket's counter, as text
+// for the scripts. If the lower bits are not the bucket of this record, the fence belongs
+// to the claim of another key. sequence then returns "0": the counter never has this
+// value, so the script finds no claim.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"
@@ -79,9 +83,10 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a word, or a list of a word, the server's time,
-// the fields of a record, and a last element. This element is "", or, after a backward
-// clock step, the largest time before.
+// parseAnswer parses a script's answer: a single word, or a list of a word, the server's
+// time, the fields of a record, and another time. If the script detected that the
+// server's clock was set back, the last time is the largest time that the clock had shown
+// before. Otherwise it is "".
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -73,16 +73,18 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// Finish may set LeaseUntil to the server's time. The test does not know
-				// this time exactly, so the model takes LeaseUntil from the record that
-				// Lookup returned.
+				// Finish may set LeaseUntil to the server's time during the call. The
+				// test does not know this time exactly, so the model takes LeaseUntil
+				// from the record that Lookup returned.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {
 					next.LeaseUntil = records[0].LeaseUntil
 				}
 				if next.Status == idempotency.Absent {
-					next.LeaseUntil = time.Time{} // Lookup shows no lease of an absent record
+					// The claim was released. Finish keeps the end of its lease in the
+					// record, but Lookup returns only the key of an absent record.
+					next.LeaseUntil = time.Time{}
 				}
 				if (err == nil) != (wantErr == nil) || err != nil && !sameStale(err, wantErr) {
 					t.Fatalf("seed %d: got %v, want %v, after %q", seed, err, wantErr, log)

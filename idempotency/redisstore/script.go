@@ -41,7 +41,8 @@ type script struct{ text, sha string }
 
 type scripts struct{ claim, finish, read script }
 
-// newScripts returns the scripts with the Lua source of their clock.
+// newScripts returns the scripts. The Lua source in clockSource defines the function
+// clock, which returns the server's time; tests use another clock.
 func newScripts(clockSource string) scripts {
 	build := func(flags, source string) script {
 		var b strings.Builder
@@ -54,9 +55,9 @@ func newScripts(clockSource string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// Without a flags line, Redis checks its memory limit only when the script
-		// writes. A full server then still answers claims that write nothing, such as
-		// duplicates.
+		// The claim script has no line with flags. For such scripts Redis checks its
+		// memory limit only when the script writes. A server with full memory can then
+		// still answer claims that write nothing, such as duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),
@@ -105,11 +106,15 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 type answer struct {
 	word   string
 	record idempotency.Record // with ReadAt
-	// stepped is zero, or, if the clock was set back, the largest server time before.
+
+	// If the script detected that the server's clock was set back, stepped is the largest
+	// time that the clock had shown before. Otherwise stepped is zero.
 	stepped time.Time
 }
 
-// claimCall returns the script call for a claim. It copies all memory of the claim.
+// claimCall returns the script call for a claim. It copies the bytes of the claim,
+// because the call may go on after Claim has returned and the caller has changed the
+// claim.
 func (s *Store) claimCall(c idempotency.Claim) call {
 	n := s.nameOf(c.Key)
 	resend := ""

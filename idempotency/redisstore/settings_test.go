@@ -187,7 +187,8 @@ func TestRemoval(t *testing.T) {
 	}
 	expect("completed after its TTL", "d", hour)
 
-	// Fences grow even after a record was deleted.
+	// A claim gets a greater fence even after the key's record was deleted: the counter
+	// for fences is a separate Redis key.
 	if err := client.Del(ctx, redisstore.RecordName(s, d.Key)).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,9 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// If the server's clock is behind the last fence, the next fence is larger by one.
+// The upper bits of a fence are a counter. Usually each claim sets the counter to the
+// server's time in milliseconds. If the counter is already greater, because the clock was
+// set back, the claim increases the counter by one.
 func TestFencesWithoutTime(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

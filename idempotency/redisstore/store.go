@@ -146,9 +146,12 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// enter waits for running claims with any of the tokens, then counts the tokens as
-// running until a call of leave. A claim whose caller stopped waiting thus cannot reach
-// the server after the caller's next claim.
+// enter waits until no claim with any of the tokens is running. It then marks the tokens
+// as running until a call of leave.
+//
+// A caller may stop waiting for a claim and make the claim again, with the same token.
+// Because of enter, the second call waits until the first one has ended. So the first
+// call cannot reach the server after the second.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -168,8 +171,9 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 			return nil, err
 		}
 	}
-	// If ctx has ended, the caller may have repeated this claim. This claim must not
-	// arrive after the repetition.
+	// If ctx has ended, the caller has stopped waiting and may have made this claim
+	// again. Do not send this claim, because it could reach the server after the second
+	// one.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -186,8 +190,8 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 	}, nil
 }
 
-// running returns a channel that closes at the end of a running claim with one of the
-// tokens, or nil. The caller holds mu.
+// running returns nil if no claim with any of the tokens is running. Otherwise it returns
+// a channel that closes at the end of such a claim. The caller holds mu.
 func (s *Store) running(tokens []idempotency.Token) <-chan struct{} {
 	for _, t := range tokens {
 		if done := s.claiming[t]; done != nil {

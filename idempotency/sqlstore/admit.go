@@ -7,9 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims that Capacity and Quota allow. For the other claims it sets
-// the field refused in known. The parameter own is true if the store began tx, and false
-// if a caller did.
+// admit returns the claims that Capacity and Quota permit. All other claims are refused:
+// for each of these claims, admit sets the reason in the field refused of known[c.id].
+// The parameter own is true if the store began tx, and false if a caller began tx.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -92,9 +92,11 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns the number of operations that may begin, for each scope with a claim of
-// a new operation. It uses the scope's allowance (see allowances), or counts in the
-// database. Without a quota the map is nil.
+// quotas returns how many new operations may begin in each scope. The map has only the
+// scopes of claims that begin new operations. Without Config.Quota it is nil.
+//
+// If the store has an allowance for a scope (see allowances), quotas uses the allowance.
+// Otherwise it counts the unfinished operations in the database.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
@@ -109,8 +111,9 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			// A caller may end tx at any later time. Drop the scope's allowance, because
-			// it does not include the operations that begin in tx.
+			// The caller may roll tx back, or commit much later. So the operations that
+			// begin in tx cannot be subtracted from the scope's allowance. Drop the
+			// allowance: the store must count the operations of the scope again.
 			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
 			quotas[scope] = remaining

@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Several stores begin and complete operations of one scope at random. With one store,
-// the unfinished operations never exceed the quota. With each further store they may
-// exceed it by another sixteenth of the quota.
+// Several stores begin and complete operations of one scope at random. A single store
+// never exceeds the quota, the maximum number of unfinished operations of the scope. Each
+// further store may exceed the quota by a sixteenth of the quota, because stores do not
+// see each other's allowances.
 func TestAllowances(t *testing.T) {
 	const quota = 4000
 	ending := endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: "a"}}, t: idempotency.Completed(idempotency.Result{})}
@@ -55,9 +56,9 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// An allowance of at least minAllowance operations is valid for a second. A smaller one
-// is valid only with at least slowCount unfinished operations, for twenty times the
-// duration of the count.
+// An allowance ends a second after the count if it has at least minAllowance operations.
+// A smaller allowance is kept only if the scope has at least slowCount unfinished
+// operations. It ends after twenty times the duration of the count, at most a second.
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {
@@ -75,7 +76,8 @@ func TestAllowanceEnds(t *testing.T) {
 		{slowCount, share - 1, time.Millisecond, 19 * time.Millisecond, 10, 10, true},
 		{slowCount, share - 1, time.Millisecond, 20 * time.Millisecond, 10, 0, false},
 		{slowCount, share - 1, time.Minute, time.Second, 10, 0, false},
-		{slowCount, 0, time.Minute, 0, 5, 0, true}, // the quota is used up: refuse without counting again
+		// The scope has reached its quota: refuse operations without another count.
+		{slowCount, 0, time.Minute, 0, 5, 0, true},
 		{slowCount - 1, 0, time.Minute, 0, 5, 0, false},
 	} {
 		var a allowances
@@ -87,7 +89,8 @@ func TestAllowanceEnds(t *testing.T) {
 }
 
 // The scope "a" has reached its quota. Each operation that this store completes in the
-// scope makes room for a new one. Other scopes and other endings make no room.
+// scope makes room for a new one. Completing an operation in another scope makes no room,
+// and neither does extending a lease.
 func TestAllowanceOfFullScope(t *testing.T) {
 	var a allowances
 	a.setAfterCount("a", 1000, 0, 0, time.Minute)

@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock calls revokeResends if the clock was set back, because it is then unknown
-// how long ago the operations in progress began. The parameter own is true if the store
-// began the transaction, and false if a caller did.
+// watchClock detects that the clock of the store was set back. It is then unknown how
+// long ago the operations in progress began, so a second run of these operations is not
+// known to be safe: watchClock calls revokeResends. The parameter own is true if the
+// store began the transaction, and false if a caller began it.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-clock.StepTolerance.Microseconds() {
@@ -43,10 +44,13 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// revokeResends clears ResendUntil of all operations in progress, except Forever, and
-// returns the number of operations in progress. Leases keep their remaining length. The
-// parameters now and seen are the current time and the largest time before, in
-// microseconds.
+// revokeResends clears the times until which second runs are safe (ResendUntil) in the
+// records of all operations in progress. Only operations that are safe to repeat at any
+// time keep ResendUntil. Leases keep their remaining length.
+//
+// The parameter now is the current time in microseconds. The parameter seen is the
+// largest time before the clock was set back. The result is the number of operations in
+// progress.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
@@ -78,8 +82,12 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 	return at.fence, s.watchClock(ctx, tx, at, own)
 }
 
-// started describes the start of a transaction.
+// started is the result of the method begin of an engine.
 type started struct {
-	fence     int64 // first fence reserved for the transaction; 0 on PostgreSQL
-	now, seen int64 // database's current time and the largest time recorded in it, in microseconds
+	// fence is the first of the fences (numbers of granted claims) that the transaction
+	// may use. On PostgreSQL it is 0, because each claim draws a fence later.
+	fence int64
+
+	now  int64 // current time of the store's clock, in microseconds
+	seen int64 // largest earlier time that the database has recorded, in microseconds
 }

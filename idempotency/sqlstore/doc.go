@@ -8,10 +8,11 @@
 //
 // # Guarantee
 //
-// A [Store] implements [idempotency.Store]. Concurrent calls share commits: claims and
-// endings (calls of Finish and Extend) arriving during a commit form the next group. A
-// lone caller never waits for others. If a key has a result or another claimant's current
-// claim, the store answers a claim after a read, without a write.
+// A [Store] implements [idempotency.Store]. Concurrent calls share commits: all calls of
+// Claim, Finish and Extend that arrive during a commit are written together in the next
+// transaction. A lone caller never waits for others. If a claim cannot be granted,
+// because the operation has a result or another claimant is running the operation, the
+// store only reads and does not write.
 //
 // [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction commits,
 // the side effect and its result are stored; otherwise neither the side effect nor the claim
@@ -49,12 +50,15 @@
 // until it ends: keep it short, and make ClaimTx its first statement. The machine's clock
 // determines lease expiry.
 //
-// If the clock is set back by more than five seconds, operations in progress become
-// unresolved: the time since their first attempts is unknown, so claiming them requires
-// an operator. Current claimants may still finish. To detect this, the store compares the
-// clock with the largest time that any process has written to the database or this store
+// If the clock is set back by more than five seconds, the store cannot know how long ago
+// an operation in progress began. The operation becomes unresolved when its lease ends:
+// only an operator can permit a second run. The current claimant can still finish the
+// operation. Operations that are safe to repeat at any time are not affected.
+//
+// To detect that the clock was set back, the store compares the clock with the largest
+// earlier time. This is a time that any process has written to the database or this store
 // has read. If no process uses the store until the clock has passed this time again, the
-// store cannot detect it.
+// store cannot detect the change.
 //
 // A write survives a loss of power after it was acknowledged, if the disk keeps the data
 // that it has reported as written.

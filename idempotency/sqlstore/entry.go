@@ -67,13 +67,14 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads a ledger entry from a row. The row has the columns for the pointers
-// in before, then the entry's time, then the columns of summaryColumns.
-func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
+// scanSummary reads a ledger entry from a row. The first columns of the row are for the
+// pointers in the parameter leading. Then follow the time of the entry and the columns
+// listed in summaryColumns.
+func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
 	var scope, key, request, body, response []byte
-	if err := s.Scan(append(before, &at, &scope, &e.Key.Operation, &key, &e.Generation, &e.Fence, &e.Attempts, &e.Status, &e.Fingerprint.Spec, &request, &body, &response,
+	if err := s.Scan(append(leading, &at, &scope, &e.Key.Operation, &key, &e.Generation, &e.Fence, &e.Attempts, &e.Status, &e.Fingerprint.Spec, &request, &body, &response,
 		&e.Dataset.ID, &e.Dataset.Version, &e.Dataset.SourceURI, &e.Dataset.ArtifactChecksum, &e.Dataset.CARELabel, &replaySafe)...); err != nil {
 		return ledger.Entry{}, err
 	}
@@ -84,13 +85,14 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// returnedEntries executes a statement that changes records and returns a row for each:
-// the time of the change and the summaryColumns. It makes a ledger entry from each row;
-// complete sets the remaining fields.
-func returnedEntries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
+// returnedEntries executes an SQL statement that changes records, and makes a ledger
+// entry for each changed record. For each record the statement must return a row: the
+// time of the change and the columns listed in summaryColumns. The function finishEntry
+// must set the other fields of an entry, such as Event.
+func returnedEntries(ctx context.Context, tx writer, finishEntry func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
-		complete(&entry)
+		finishEntry(&entry)
 		entries = append(entries, entry)
 		return err
 	}, query, args...)
@@ -108,19 +110,20 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position orders all ledger rows: by epoch, then by ledger.Place. A new epoch begins
-// when the database's transaction numbers start again, for example on another server.
+// position is the position of a row in the ledger. Rows are ordered by epoch, and in an
+// epoch by transaction number and row number (ledger.Place). A new epoch begins when the
+// transaction numbers of the database begin again with small numbers, for example after a
+// restore to another server.
 type position struct {
 	epoch int64
 	ledger.Place
 }
 
-// ledgerRow is a row of the ledger table. If the row is not a valid entry, rule is the
-// broken rule; otherwise rule is empty.
+// ledgerRow is a row of the ledger table.
 type ledgerRow struct {
 	position
 	entry ledger.Entry
-	rule  string
+	rule  string // empty for a valid entry; otherwise the fault, such as "hash has 31 bytes"
 }
 
 // scanEntry reads the columns of an entry. If a value is impossible in an entry, for

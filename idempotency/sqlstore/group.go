@@ -23,12 +23,19 @@ const maxGroupBytes = 4 << 20
 type item struct {
 	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
-	indexes  []int // index of each claim in the caller's batch; see renew()
-	renewals []int // claims to repeat, because another transaction had the key's lock; see renew()
-	granted  bool  // a claim was granted and committed
+
+	// claims[i] is the claim with the index indexes[i] in the caller's batch. The item may
+	// have only a part of the batch: see the method renew.
+	indexes []int
+
+	// renewals lists the claims that the method renew must make again: the claimant
+	// already has the claim, but another transaction had locked the key.
+	renewals []int
+
+	granted bool // a claim was granted and committed
 
 	ending *endingOf // call of Finish or Extend; nil for claims
-	busy   bool      // not ended or extended: another transaction was writing the record
+	busy   bool      // Finish or Extend did nothing, because another transaction was writing the record
 
 	bytes int  // total of bodies and responses
 	taken bool // no longer in the queue; guarded by Store.mu
@@ -163,8 +170,8 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// Queued items may have waited for this group's keys, possibly too many items for
-		// one transaction: let another goroutine help.
+		// Items with keys of this group had to wait in the queue until now. They may be
+		// too many for one transaction, so let another goroutine help.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -173,9 +180,10 @@ func (s *Store) commit() {
 	}
 }
 
-// takeGroup removes the items of the next transaction from the queue, in order. An item
-// stays while another goroutine writes one of its keys, or while an earlier item with one
-// of its keys stays. The caller holds s.mu.
+// takeGroup removes the items of the next transaction from the queue, in order. It skips
+// an item if another goroutine is writing one of the item's keys. It also skips all later
+// items with a key of a skipped item, so that the calls of each key stay in order. The
+// caller holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -186,7 +194,8 @@ func (s *Store) takeGroup() (group []*item) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}
-		// A transaction makes at most one ending of a key.
+		// A transaction can execute only one call of Finish or Extend for each key. A
+		// second call must wait for the next transaction.
 		mustWait := it.ending != nil && ending[it.ending.id]
 		for id := range it.ids {
 			mustWait = mustWait || s.inFlight[id] || waiting[id]
@@ -219,15 +228,18 @@ func (s *Store) takeGroup() (group []*item) {
 type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
-	// refused is a reason to refuse a claim that idempotency.Decide would grant.
-	// InProgress: another transaction is writing the row. Full and OverQuota: Capacity or
-	// Quota is reached. Undecided: there is no such reason.
+
+	// refused is a reason to refuse all claims of the key, even if the record permits a
+	// grant. InProgress: another transaction is writing the row. Full: the store has
+	// reached Capacity. OverQuota: the scope has reached Quota. Usually refused is
+	// Undecided, and only the record decides.
 	refused idempotency.Decision
 }
 
-// write executes a group's calls and sets each outcome or error. Calls whose claims need
-// no write get their answer first. write returns the items of the callers who still wait,
-// and the database error.
+// write executes the calls of a group and sets the outcomes or the error of each item. If
+// no claim of an item needs a write, write closes the item's channel done before the
+// transaction, so the caller gets the answer early. write returns all other items, and
+// the error of the database. The callers of these items still wait.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
@@ -280,8 +292,9 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 
 func isUndecided(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
-// readFirst reads the records of the claimed keys, except keys that a recent Lookup did
-// not find: these are probably new.
+// readFirst reads the records of the claimed keys, because many claims can be answered
+// from the record without a write. It does not read keys that a recent Lookup did not
+// find: such keys are probably new, and a claim of a new key always needs a write.
 func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*keyState, error) {
 	var ids []idempotency.KeyID
 	known := map[idempotency.KeyID]*keyState{}
@@ -314,9 +327,10 @@ type undecidedClaim struct {
 	i int
 }
 
-// decideClaims sets the outcome of each claim that needs no write, according to the key's
-// record and its field refused in known. Of the claims that need a write, it returns the
-// first claim of each key.
+// decideClaims sets the outcome of each claim that needs no write. It decides such a
+// claim from the map known: from the record of the key, and from the reason to refuse all
+// claims of the key, if there is a reason. Of the claims that need a write, decideClaims
+// returns the first claim of each key.
 func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota int64) (firsts []undecidedClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

@@ -19,8 +19,9 @@ func endingOfKey(value string) *item {
 	return newEnding(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
 }
 
-// takeGroup returns the items that fit, in order. It leaves items whose keys are being
-// written, and later items with the same keys, which must not overtake a waiting item.
+// takeGroup takes items from the queue, in order, until a transaction is full. It leaves
+// items with a key that another goroutine is writing. It also leaves later items with a
+// key of such an item, because they must not overtake it.
 func TestTake(t *testing.T) {
 	many := make([]string, maxGroup-1)
 	for i := range many {

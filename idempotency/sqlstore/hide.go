@@ -43,7 +43,8 @@ func newHider(c *Config) (hider, error) {
 	return func(k idempotency.Key) idempotency.Key { return ledger.Hide(secret, k) }, nil
 }
 
-// checkHiding returns an error if the database's ledger has hidden keys.
+// checkHiding returns an error if the keys in the database's ledger must be hidden. It is
+// for writers without Config.LedgerSecret: they cannot hide keys.
 func checkHiding(ctx context.Context, q queryer) error {
 	marked, err := hasMark(ctx, q, "ledger_secret")
 	if marked {

@@ -16,21 +16,25 @@ import (
 )
 
 // Ledger is the append-only history of a database's keys, written by stores with
-// [Config.Ledger]. Package ledger documents its guarantees. A Ledger is safe for
-// concurrent use.
+// [Config.Ledger]. An entry records one change of a key, or a remark of a caller. A seal
+// has the hashes of a range of entries and of the previous seal, so that later changes of
+// sealed entries are detected. Package ledger documents these guarantees. A Ledger is
+// safe for concurrent use.
 //
-// Table idempotency_ledger stores entries, idempotency_seals stores seals. To prevent
-// mistakes, triggers reject updates, and deletions except those of [Ledger.Trim]. A role
-// able to drop the triggers can still change rows; [Ledger.Verify] detects such changes.
+// Table idempotency_ledger stores the entries, and table idempotency_seals stores the
+// seals. To prevent mistakes, triggers reject updates, and deletions except those of
+// [Ledger.Trim]. A role able to drop the triggers can still change rows; [Ledger.Verify]
+// detects such changes.
 //
 // On PostgreSQL an application role needs only INSERT and SELECT on both tables, and
 // SELECT on idempotency_sealer. The role of a [Sealer] also needs UPDATE on
 // idempotency_sealer.
 //
-// On SQLite each transaction seals its own entries. On PostgreSQL a [Sealer] in any
-// process seals entries after their commit, so that transactions need not wait for each
-// other. An open transaction with writes in any database of the server delays seals of
-// all entries written after its start.
+// On SQLite each transaction also writes the seal of its entries. On PostgreSQL a
+// [Sealer] in any process seals entries after their commit, so that transactions need not
+// wait for each other. Entries are sealed in the order in which their transactions began
+// to write. An open transaction that has written, in any database of the server, delays
+// the seals of all transactions that began to write later.
 type Ledger struct {
 	db        *sql.DB
 	dialect   Dialect
@@ -69,9 +73,10 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hidesKeys: s.hidesKeys}
 }
 
-// openLedger records in the database that it has a ledger, and with hidesKeys that its
-// keys are hidden. It returns an error for a database with a ledger if this store has
-// none, or with hidden keys if hidesKeys is false.
+// openLedger records in the database that it has a ledger and, if hidesKeys is true, that
+// the keys in the ledger are hidden. All stores of a database must do the same.
+// openLedger returns an error if the database has a ledger and this store has none, or if
+// the keys are hidden and hidesKeys is false.
 func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -101,9 +106,9 @@ func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	return nil
 }
 
-// Append adds all remarks in a separate transaction. Only an error of the commit leaves
-// open whether the remarks are stored; after any other error none is stored. Adding
-// stored remarks again stores them twice.
+// Append adds all remarks in a separate transaction. If the commit fails, it is unknown
+// whether the remarks are stored. After any other error no remark is stored. If a caller
+// appends stored remarks again, the ledger has them twice.
 func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -133,8 +138,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// A store with a secret may have opened the database after l. New entries must then
-	// have hidden keys.
+	// A store with Config.LedgerSecret may have opened the database after this Ledger was
+	// opened. Since then, entries with keys in clear are forbidden.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -160,11 +165,13 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	return s.Head(), err
 }
 
-// Verify reads the ledger and checks all hashes from the start, or after the last seal
-// trimmed by [Ledger.Trim]. It does not read entries waiting for a seal.
+// Verify checks the hashes of all seals and their entries. If [Ledger.Trim] has deleted a
+// part of the ledger, Verify begins after this part. On PostgreSQL it does not read
+// entries that are not sealed yet.
 //
-// Verify also checks that the ledger still has the seals of keptHeads: heads (seal number
-// and hash) stored by the caller outside of the database.
+// The caller may have stored heads outside of the database; a head is the number and the
+// hash of a seal. If these heads are passed as keptHeads, Verify also checks that the
+// ledger still has their seals.
 //
 // The error is a [*ledger.TamperError] for the first fault, or a database error. The
 // report has up to [ledger.MaxFaults] faults.
@@ -178,12 +185,14 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 	return report, err
 }
 
-// Export writes all seals after a head, with their entries, as JSON lines and returns the
-// last seal's head. Use the zero Head to start at the beginning. Concatenated files of
-// consecutive exports form a single ledger.
+// Export writes all seals after the seal with the given head (number and hash), each
+// followed by its entries, as JSON lines. It returns the head of the last seal. Use the
+// zero Head to start at the beginning. Concatenated files of consecutive exports form a
+// single ledger.
 //
-// After an error Export returns the head of the last seal that w received with all its
-// entries. Discard all later lines, and export again from the returned head.
+// After an error, w may have received only a part of the last seal's entries. Export then
+// returns the head of the last complete seal. Discard all lines after this seal and its
+// entries, and export again from the returned head.
 //
 // Export skips up to [ledger.MaxFaults] rows that are not valid entries. It then returns
 // the head of the last seal and one [*ledger.TamperError] per skipped row. A further
@@ -193,9 +202,10 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // [ledger.VerifyAfter].
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	// last is the head of the output's last seal. After an error, entries of this seal
-	// may be missing, so complete is the head of the seal before.
-	complete, last := after, after
+	// lastHead is the head of the last seal in the output. Entries of this seal may still
+	// be missing. completeHead is the head of the previous seal: all its entries were
+	// written.
+	completeHead, lastHead := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
 		if err != nil {
@@ -213,22 +223,23 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 			faults = append(faults, err)
 			continue
 		}
-		if err == nil && line.Seal != nil { // a new seal: all entries of the last one were written
+		// A new seal begins, so all entries of the previous seal were written.
+		if err == nil && line.Seal != nil {
 			if err = out.Flush(); err == nil {
-				complete, last = last, line.Seal.Head()
+				completeHead, lastHead = lastHead, line.Seal.Head()
 			}
 		}
 		if err == nil {
 			b, err = write(line, b)
 		}
 		if err != nil {
-			return complete, errors.Join(err, out.Flush())
+			return completeHead, errors.Join(err, out.Flush())
 		}
 	}
 	if err := out.Flush(); err != nil {
-		return complete, fmt.Errorf("sqlstore: ledger: export: %w", err)
+		return completeHead, fmt.Errorf("sqlstore: ledger: export: %w", err)
 	}
-	return last, errors.Join(faults...)
+	return lastHead, errors.Join(faults...)
 }
 
 // Lines yields the seals after the seal of the given head, each followed by its entries.
@@ -236,8 +247,8 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 // For an entry that is not valid, Lines yields a line that has only Entry.Place, with a
 // [*ledger.TamperError]. Lines ends after any other error, including an invalid seal.
 //
-// On SQLite, only another program adds entries without a seal. If there are such entries,
-// the first of them is the last line.
+// On SQLite, the store seals its entries when it writes them, so only another program can
+// have added entries without a seal. Lines yields the first of such entries at the end.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.positionAfter(ctx, after)
@@ -262,8 +273,9 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// On SQLite, another program added an entry without a seal. Yield the first such
-		// entry.
+		// On SQLite, another program may have added entries without a seal. Yield the
+		// first of these entries, so that Verify reports it. On PostgreSQL there is
+		// nothing to yield: new entries wait for a Sealer.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)
@@ -277,20 +289,20 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 	}
 }
 
-// positionAfter returns the position directly after the last entry of a seal. The
-// parameter after is the head of this seal; the zero Head gives the start of the ledger.
-func (l *Ledger) positionAfter(ctx context.Context, after ledger.Head) (position, error) {
+// positionAfter returns the position directly after the last entry of the seal with the
+// given head (number and hash). For the zero Head it returns the start of the ledger.
+func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {
 		return position{}, err
 	}
-	if after.N < trimmed {
-		return position{}, wrong("after", fmt.Sprintf("seal %d", after.N), fmt.Sprintf("the ledger was trimmed to seal %d; begin with its head, and read what is before it from the export", trimmed))
+	if head.N < trimmed {
+		return position{}, wrong("after", fmt.Sprintf("seal %d", head.N), fmt.Sprintf("the ledger was trimmed to seal %d; begin with its head, and read what is before it from the export", trimmed))
 	}
-	if after.N == 0 {
+	if head.N == 0 {
 		return position{epoch: math.MinInt64, Place: ledger.Place{Transaction: math.MinInt64, Seq: math.MinInt64}}, nil
 	}
-	s, rule, err := scanSeal(l.db.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals WHERE n = `+l.engine.placeholder(1), after.N))
+	s, rule, err := scanSeal(l.db.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals WHERE n = `+l.engine.placeholder(1), head.N))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		last, err := l.Head(ctx)
@@ -298,17 +310,17 @@ func (l *Ledger) positionAfter(ctx context.Context, after ledger.Head) (position
 			return position{}, err
 		}
 		kind := ledger.Dropped
-		if last.N < after.N {
+		if last.N < head.N {
 			kind = ledger.Truncated
 		}
-		return position{}, &ledger.TamperError{Kind: kind, Seal: min(after.N, last.N+1), Rule: fmt.Sprintf("the head of seal %d was kept, and it is not there", after.N)}
+		return position{}, &ledger.TamperError{Kind: kind, Seal: min(head.N, last.N+1), Rule: fmt.Sprintf("the head of seal %d was kept, and it is not there", head.N)}
 	case err != nil:
 		return position{}, fmt.Errorf("sqlstore: ledger: %w", err)
-	case rule == "" && s.Head() != after:
+	case rule == "" && s.Head() != head:
 		rule = "its hash is not that of the head that was kept"
 	}
 	if rule != "" {
-		return position{}, &ledger.TamperError{Kind: ledger.Altered, Seal: after.N, Rule: rule}
+		return position{}, &ledger.TamperError{Kind: ledger.Altered, Seal: head.N, Rule: rule}
 	}
 	return position{epoch: s.Epoch, Place: s.End}, nil
 }
@@ -333,12 +345,12 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 	return seals, err
 }
 
-// yieldRows yields the entries of a seal from the position from, included, to the
-// position to, excluded.
-func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, from, to position, yield func(ledger.Line, error) bool) bool {
+// yieldRows yields the entries of a seal: all rows from the position start up to the
+// position end, without the row at end. It reports whether the iteration continues.
+func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, start, end position, yield func(ledger.Line, error) bool) bool {
 	const page = 500
 	for {
-		rows, err := l.engine.rows(ctx, l.db, from, to, page)
+		rows, err := l.engine.rows(ctx, l.db, start, end, page)
 		if err != nil {
 			yield(ledger.Line{}, err)
 			return false
@@ -357,7 +369,7 @@ func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, from, to position
 		if len(rows) < page {
 			return true
 		}
-		from = rows[len(rows)-1].position
-		from.Seq++
+		start = rows[len(rows)-1].position
+		start.Seq++
 	}
 }

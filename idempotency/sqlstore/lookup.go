@@ -45,9 +45,10 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// Remember the missing key, so that its next claim writes without reading first.
-		// With Capacity a claim must read first: a full store refuses only keys without a
-		// row.
+		// The key has no row. Remember the key, so that its next claim need not read
+		// before the write. But with Capacity the claim must read: a full store refuses
+		// claims of keys without a row, and only a read shows whether the key has a row
+		// by then.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}
@@ -118,8 +119,8 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 			if i > 0 {
 				where.WriteString(", ")
 			}
-			// The row of a released claim has the text "released", and Absent.String() is
-			// "absent". A filter by Absent therefore selects nothing.
+			// A filter by Absent selects no record (see Filter.Match): its text is
+			// "absent", but the rows of released claims have the text "released".
 			args = append(args, status.String())
 			where.WriteString(s.engine.placeholder(len(args)))
 		}

@@ -6,16 +6,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// missing holds keys that [Store.Lookup] did not find and that were not claimed since.
-// The claim of such a key skips the read before the write. If the key does have a row,
-// the claim's transaction finds the row.
+// missing is a set of keys for which [Store.Lookup] found no row. A claim removes its key
+// from the set. For a key in the set, the store writes the claim without first reading
+// the record, because the key is probably new. If the key has a row by then, the claim's
+// transaction finds the row.
 type missing struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing limits the keys in a set of type missing. At the limit, add() drops all
-// keys. The limit exceeds the number of events in a producer's buffer.
+// maxMissing is the maximum size of a set of type missing. At the limit, the method add
+// drops all keys, and their next claims need a read. The limit is larger than the buffer
+// of a producer, so this is rare.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {

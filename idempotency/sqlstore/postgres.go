@@ -42,9 +42,9 @@ func (postgres) rememberTime() string {
 	return `UPDATE idempotency_meta SET value = $1 WHERE name = (SELECT name FROM idempotency_meta WHERE name = 'clock' AND value < $1 FOR UPDATE SKIP LOCKED)`
 }
 
-// begin checks that this program may write. It also makes PostgreSQL plan each statement
-// of tx again. An earlier plan, from the time when the table was small, might scan the
-// whole table.
+// begin returns an error if the database no longer accepts writes of this version of the
+// program. It also makes PostgreSQL plan each statement of tx again: an earlier plan,
+// from the time when the table was small, might scan the whole table.
 func (postgres) begin(ctx context.Context, tx writer, _ int) (at started, err error) {
 	var mode string
 	var oldest int64
@@ -148,7 +148,7 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	won := make(map[idempotency.KeyID]claimed, len(claims))
+	granted := make(map[idempotency.KeyID]claimed, len(claims))
 	err := sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		var id []byte
 		var at int64
@@ -158,35 +158,37 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 			return err
 		}
 		r.record.ReadAt = fromMicros(at)
-		won[idempotency.KeyID(id)] = claimed{decision: r.decision, record: r.record, inserted: inserted}
+		granted[idempotency.KeyID(id)] = claimed{decision: r.decision, record: r.record, inserted: inserted}
 		return nil
 	}, postgresClaim, claimArrays(claims)...)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: claim: %w", err)
 	}
-	var lost []idempotency.KeyID
+	var refused []idempotency.KeyID
 	for _, c := range claims {
-		if _, ok := won[c.id]; !ok {
-			lost = append(lost, c.id)
+		if _, ok := granted[c.id]; !ok {
+			refused = append(refused, c.id)
 		}
 	}
-	// A new statement also sees rows committed after the start of postgresClaim.
+	// Find out why claims were not granted. The read is a new statement, so it also sees
+	// rows committed after the start of postgresClaim.
 	found := map[idempotency.KeyID]idempotency.Record{}
-	if len(lost) > 0 {
-		if found, err = e.read(ctx, tx, lost); err != nil {
+	if len(refused) > 0 {
+		if found, err = e.read(ctx, tx, refused); err != nil {
 			return nil, err
 		}
 	}
 	out := make([]claimed, len(claims))
 	for i, c := range claims {
-		if r, ok := won[c.id]; ok {
+		if r, ok := granted[c.id]; ok {
 			out[i] = r
 			continue
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The claim statement did not grant the claim, but the record, read later, allows
-		// the claim. So another transaction had the key's lock.
+		// The record permits the claim, but postgresClaim did not grant it: another
+		// transaction had the key's lock, or the claim has become possible since, for
+		// example at the end of a lease. The claimant may try again.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

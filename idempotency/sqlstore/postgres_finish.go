@@ -84,20 +84,20 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
-	var lost []idempotency.KeyID
+	var unchanged []idempotency.KeyID
 	out := make([]ended, len(endings))
 	for i, t := range endings {
 		var entry ledger.Entry
 		if entry, out[i].made = made[t.id]; !out[i].made {
-			lost = append(lost, t.id)
+			unchanged = append(unchanged, t.id)
 		} else if e.ledger {
 			out[i].entry = entryOfEnding(t.t, entry)
 		}
 	}
-	if len(lost) == 0 {
+	if len(unchanged) == 0 {
 		return out, nil
 	}
-	found, err := e.read(ctx, tx, lost)
+	found, err := e.read(ctx, tx, unchanged)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +107,16 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// The statement did not make this ending, but the record, read later, allows the
-		// ending. So another transaction had the key's lock: try again later.
+		// The record permits this call of Finish or Extend, but the statement did not
+		// change the record: another transaction had the key's lock. The call must be
+		// tried again.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil
 }
 
-// kindOf returns the name of an ending in the statement postgresFinish.
+// kindOf returns the kind of a call of Finish or Extend, as named in the statement
+// postgresFinish.
 func kindOf(t idempotency.Ending) string {
 	if _, ok := t.Result(); ok {
 		return "complete"

@@ -12,8 +12,9 @@ import (
 )
 
 // postgresAppend inserts entries into the ledger. It inserts nothing if the number of its
-// transaction is below the horizon, for example after a restore to another server: the
-// entries of all transactions with such numbers are already sealed.
+// transaction is less than the column horizon in table idempotency_sealer: the Sealer has
+// already sealed the range of such numbers. This happens only if the transaction numbers
+// began again with small numbers, for example after a restore to another server.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -43,19 +44,22 @@ func (p postgres) append(ctx context.Context, tx writer, entries []ledger.Entry)
 	return nil
 }
 
-func (postgres) rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error) {
+func (postgres) rows(ctx context.Context, q queryer, start, end position, limit int) ([]ledgerRow, error) {
 	return readRows(ctx, q, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
 WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid, seq) < ($4::bigint, $5::bigint, $6::bigint) ORDER BY epoch, xid, seq LIMIT $7::bigint`,
-		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit)
+		start.epoch, start.Transaction, start.Seq, end.epoch, end.Transaction, end.Seq, limit)
 }
 
-// unsealed returns nothing: on PostgreSQL every new row waits for its seal, so a row
-// without a seal is not a fault.
+// unsealed returns nothing. An entry without a seal is a fault only on SQLite. On
+// PostgreSQL new entries wait for a Sealer.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
-// beginEpoch begins a ledger epoch if the database was restored to another server, or if
-// the server's transaction numbers went back. The application's database role needs no
-// extra rights for this, because the database function runs with its owner's rights.
+// beginEpoch begins a new epoch of the ledger if the transaction numbers of the database
+// began again with small numbers, for example after a restore to another server.
+// Otherwise new entries would have smaller numbers than the sealed entries.
+//
+// The application's database role needs no right to change the epoch: the database
+// function idempotency_begin_epoch runs with the rights of the function's owner.
 func beginEpoch(ctx context.Context, db *sql.DB) error {
 	const other = `id = 1 AND (server <> (SELECT system_identifier FROM pg_control_system()) OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 	var n int64
@@ -96,9 +100,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// The horizon is the smallest number of an open transaction. Read it before the
-	// entries: the next statement then sees all rows of transactions with smaller
-	// numbers.
+	// The horizon is the smallest number of an open transaction. All transactions with
+	// smaller numbers have ended, so they add no more entries. Read the horizon before
+	// the entries: the next statement then sees all entries of these transactions.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
 		return ledger.Head{}, false, err
@@ -110,9 +114,10 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers rows of a single epoch. If more rows of the epoch may follow, it ends
-	// directly after the last row found. Otherwise it ends where its epoch ends, or at
-	// the horizon in the current epoch.
+	// A seal covers rows of a single epoch. If the query found the maximum number of
+	// rows, and all of this epoch, further rows of the epoch may exist (the variable full
+	// is true). The seal then ends directly after the last found row. Otherwise the seal
+	// ends at the end of the epoch, or in the current epoch at the horizon.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

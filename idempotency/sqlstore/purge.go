@@ -17,15 +17,15 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 	return s.engine.count(ctx, s.config.DB)
 }
 
-// Purge deletes only the rows of expired records, and of released records whose expiry
-// time has passed or is missing. It returns the number of deleted rows. More frequent
-// calls keep the table smaller.
+// Purge deletes the rows of expired records, and of released records after their expiry
+// time. It also deletes the rows of released records without an expiry time. It returns
+// the number of deleted rows. More frequent calls keep the table smaller.
 //
 // Each transaction deletes up to 500 rows. Purge ends when it finds no row to delete or
 // ctx ends. On PostgreSQL it skips rows locked by other transactions.
 //
-// If a purged key is claimed again, its Generation is 1, and its fence is greater than
-// before.
+// If the key of a deleted row is claimed again, the new record has Generation 1. Its
+// fence is still greater than all earlier fences of the key.
 func (s *Store) Purge(ctx context.Context) (purged int64, err error) {
 	for {
 		if err := s.usable(ctx); err != nil {

@@ -20,17 +20,18 @@ func statusText(s idempotency.Status) string {
 	return s.String()
 }
 
-// row is a record of the table, and the decision of its last grant.
+// row is a row of table idempotency_keys.
 type row struct {
 	record   idempotency.Record
-	decision idempotency.Decision
+	decision idempotency.Decision // New, Renewed or Reclaimed: how the last claim was granted
 }
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanRecord scans one row. It scans the first columns into the pointers of the parameter
-// before. Then follow the columns listed in the constant columns.
-func scanRecord(s scanner, before ...any) (row, error) {
+// scanRecord reads one row. The first columns of the row are for the pointers in the
+// parameter leading. Then follow the columns of a record, as listed by the constant
+// columns.
+func scanRecord(s scanner, leading ...any) (row, error) {
 	var (
 		r                                            idempotency.Record
 		scope, key, hash, seal, group                []byte
@@ -39,7 +40,7 @@ func scanRecord(s scanner, before ...any) (row, error) {
 		lease, created, resend, replaySafe           int64
 		doubt, resendUntil, expires, priorC, priorEx sql.NullInt64
 	)
-	err := s.Scan(append(before,
+	err := s.Scan(append(leading,
 		&scope, &r.Key.Operation, &key, &r.Generation, &r.Fingerprint.Spec, &hash, &seal, &group, &r.Body,
 		&r.Result.Response, &responseHash, &r.Result.MessageID, &r.Result.SequenceNumber, &status, &decision, &resend, &token, &r.Fence, &r.Attempts,
 		&lease, &doubt, &resendUntil, &r.Reason, &created, &expires,

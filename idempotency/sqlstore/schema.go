@@ -52,8 +52,8 @@ var schema = &sqldb.Schema{
 }
 
 // Column names follow the key specification of the Kansas Frontier Matrix (KFM). Times
-// are microseconds since 1970. The CHECK of column status compares with OR: for IN,
-// SQLite would build a temporary table for each row.
+// are microseconds since 1970. The CHECK of column status uses OR and not IN, because
+// with IN SQLite would build a temporary table at each write of a row.
 const tables = `CREATE TABLE idempotency_keys (
   key_id            {bytes} PRIMARY KEY,
   scope             {bytes} NOT NULL,
@@ -151,12 +151,15 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// The ledger is ordered by transaction numbers, which start again after a restore to
-// another server. The epoch in table idempotency_sealer therefore grows with each change
-// of server. All transactions of this epoch with numbers below horizon have ended.
+// The ledger is ordered by transaction numbers. They begin again with small numbers if
+// the database is restored to another server. The column epoch in table
+// idempotency_sealer grows each time this happens. The column horizon is a transaction
+// number: all transactions of the epoch with smaller numbers have ended, and their
+// entries are sealed.
 //
-// The sequence has no cache: a session with a cached block of numbers would draw smaller
-// numbers later. Tests replace the function idempotency_clock.
+// The sequence idempotency_fence has no cache (CACHE 1). With a cache, a session would
+// take a block of numbers in advance, and use these numbers when other sessions have
+// already used larger numbers. Tests replace the function idempotency_clock.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -1,11 +1,13 @@
 package sqlstore
 
-// second is the second schema step. It makes the writes of programs of version 1 fail,
-// because they do not detect a clock that was set back, and take smaller fences. On
-// PostgreSQL they do not find the renamed sequence.
+// second is the second schema step. After this step, all writes by programs of version 1
+// fail, because such programs do not detect a clock that was set back, and use smaller
+// fences (numbers of claims). On PostgreSQL these programs do not find the renamed
+// sequence.
 //
-// Row "clock" stores the largest time seen by the store. Row "trimmed" stores the number
-// of the seal up to which entries were deleted.
+// In table idempotency_meta, row "clock" has the largest time seen by a store. Row
+// "trimmed" has the number of a seal: [Ledger.Trim] may delete the entries up to this
+// seal.
 const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), ('trimmed', 0);
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`
@@ -33,8 +35,9 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals
 WHEN OLD.n >= (SELECT value FROM idempotency_meta WHERE name = 'trimmed')
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// idempotency_begin_epoch runs with the rights of the role that migrates: application
-// roles may only append to the ledger.
+// The application's role may only append to the ledger, but must be able to begin an
+// epoch. The function idempotency_begin_epoch therefore runs with the rights of the role
+// that executes this step (SECURITY DEFINER).
 const postgresSecond = `ALTER SEQUENCE idempotency_fence RENAME TO idempotency_draws;
 
 ALTER TABLE idempotency_ledger ADD CONSTRAINT idempotency_ledger_form CHECK (` + wellFormed + `) NOT VALID;

@@ -1,17 +1,19 @@
 package sqlstore
 
-// The third schema step indexes the unfinished operations by scope, for Config.Quota. The
-// database maintains the index, so programs of version 2 can still write.
+// The third schema step adds an index of the unfinished operations of each scope. With
+// this index, stores can count these operations for Config.Quota. Programs of version 2
+// do not use the index, but can still write: the database itself updates the index.
 const (
 	sqliteThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope) WHERE status = 'in_progress'`
 
-	// The function allows only index scans. An index scan marks the entries of completed
-	// operations, and later index scans skip them. Other scans would read these entries
-	// until the next vacuum.
+	// The function idempotency_unfinished uses only index scans. When an index scan finds
+	// an entry of a completed operation, it marks the entry, and later index scans skip
+	// the entry. Other scans would read the entries of completed operations until the
+	// next vacuum.
 	//
-	// The index includes created_at, so that its entries differ. PostgreSQL would merge
-	// equal entries into one list, and mark the list only after all its operations are
-	// completed.
+	// The index has the column created_at only to make the entries of a scope different.
+	// PostgreSQL would put equal entries into one list. It could mark only the whole
+	// list, after the last operation of the list is completed.
 	postgresThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope, created_at) WHERE status = 'in_progress';
 
 CREATE FUNCTION idempotency_unfinished(scopes bytea[], most bigint) RETURNS TABLE (tenant bytea, unfinished bigint) LANGUAGE plpgsql STABLE

@@ -23,20 +23,22 @@ type SealerConfig struct {
 	// process ID.
 	Holder string
 
-	// Interval is the time for which Run waits after it has sealed all entries. Zero
-	// means 1 s.
+	// Interval is the pause of Run between two calls of Seal. Zero means 1 s.
 	Interval time.Duration
 
-	// Lease is the time for which other sealers wait after this sealer died. It must be
-	// longer than Interval. Zero means the longer of 10 s and three Intervals.
+	// Lease is the time after which another sealer takes over if this sealer has died. It
+	// must be longer than Interval. Zero means 10 s, or three times Interval if that is
+	// longer.
 	Lease time.Duration
 
 	// Sink stores a head of the ledger (the number and hash of its last seal) in a place
-	// that writers of the database cannot change. If Sink is nil, heads are only logged.
+	// out of reach of the database's writers. With such a head, [Ledger.Verify] can prove
+	// that the ledger up to this seal is unchanged. If Sink is nil, heads are only
+	// logged.
 	//
-	// Run calls Sink from one goroutine with the current head, and may skip earlier
-	// heads. After an error Run calls Sink again after an Interval, with the current
-	// head.
+	// Run calls Sink from one goroutine, with the latest head; it may skip earlier heads.
+	// If Sink returns an error, Run calls Sink again after the time Interval, with the
+	// head that is then the latest.
 	Sink func(context.Context, ledger.Head) error
 
 	// Logger receives a record for each new head of the ledger (the number and hash of
@@ -55,7 +57,8 @@ type Sealer struct {
 	token  idempotency.Token
 }
 
-// NewSealer returns a sealer, or an [*idempotency.InvalidError].
+// NewSealer returns a Sealer for the ledger in c. It returns an
+// [*idempotency.InvalidError] if c is invalid.
 func NewSealer(c SealerConfig) (*Sealer, error) {
 	if c.Ledger == nil {
 		return nil, wrong("SealerConfig.Ledger", "nil", "use Store.Ledger of a store with Config.Ledger, or OpenLedger")
@@ -79,9 +82,12 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals the entries of all transactions whose first write came before the first
-// write of the oldest open transaction. Seal returns the head, or [ErrOtherSealer] if
-// another sealer has the lease.
+// Seal seals new ledger entries in the order in which their transactions began to write.
+// It stops at the first transaction that is still open, because an open transaction may
+// add entries. Seal returns the head of the ledger, or [ErrOtherSealer] if another sealer
+// has the lease.
+//
+// On SQLite, Seal only returns the head.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)
@@ -119,18 +125,19 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead passes the parameter head to SealerConfig.Sink, unless Sink has already
-// stored this head (the parameter exported). It returns head, or exported if Sink failed.
-func (k *Sealer) exportHead(ctx context.Context, head, exported ledger.Head) ledger.Head {
-	if head == exported {
-		return exported
+// exportHead passes the current head of the ledger to SealerConfig.Sink, unless it equals
+// lastExported, the head that Sink stored last. It returns the head that Sink stored last
+// after this call: current, or lastExported if Sink failed.
+func (k *Sealer) exportHead(ctx context.Context, current, lastExported ledger.Head) ledger.Head {
+	if current == lastExported {
+		return lastExported
 	}
 	if k.config.Sink != nil {
-		if err := k.config.Sink(ctx, head); err != nil {
-			k.config.Logger.Error("ledger: the head was not kept", "head", head, "error", err)
-			return exported
+		if err := k.config.Sink(ctx, current); err != nil {
+			k.config.Logger.Error("ledger: the head was not kept", "head", current, "error", err)
+			return lastExported
 		}
 	}
-	k.config.Logger.Info("ledger: sealed", "head", head)
-	return head
+	k.config.Logger.Info("ledger: sealed", "head", current)
+	return current
 }

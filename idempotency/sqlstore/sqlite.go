@@ -41,8 +41,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// Most keys of new events have no row. First ask whether any row exists: this
-		// takes a third of the time, because drivers prepare each column of a result.
+		// Most keys of new events have no row. First ask only whether any row exists.
+		// This query takes a third of the time of a query for records, because drivers do
+		// some work for each column of a result, even if there is no row.
 		q = e.statements
 		if !e.foundRows.Load() {
 			var one int64
@@ -73,9 +74,10 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin writes before reading, so the transaction takes SQLite's write lock immediately.
-// A new fence is at least the time in microseconds. A fence that was rolled back is
-// therefore not taken again, unless the clock was set back.
+// begin writes before it reads, so that the transaction takes SQLite's write lock
+// immediately. It reserves fences, the numbers of granted claims. Each fence is at least
+// the current time in microseconds. So even after a rollback no other transaction
+// reserves the same fences, unless the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -160,9 +162,10 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete stores results without reading the records first. It returns the indexes of
-// all endings that it did not make. With a ledger it returns all indexes, because a
-// ledger entry needs data of the record.
+// complete executes calls of Finish with a result, without reading the records first. It
+// returns the indexes of all other calls: calls without a result, and calls that found
+// the record in another state than expected. With a ledger it returns all indexes,
+// because a ledger entry needs data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {
@@ -251,9 +254,10 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	return out, nil
 }
 
-// brief returns ctx without its cancellation: for a cancelable context, drivers may start
-// a goroutine for each statement. Use brief only for single-row statements after a
-// transaction's first write, which never wait. The end of ctx still ends the transaction.
+// brief returns ctx without its cancellation. For a context with cancellation, a driver
+// may start a goroutine for each statement. Use brief only for short statements after the
+// first write of a transaction: the transaction then has SQLite's write lock, so the
+// statements never wait. The end of ctx still ends the transaction.
 func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

@@ -23,8 +23,8 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	if err != nil {
 		return err
 	}
-	// If another program added an unsealed row, the store continues after its number.
-	// Verify reports the row.
+	// Begin after the last seal. If another program has added rows after this seal, begin
+	// after the last row. Verify will report the rows of the other program.
 	var seq int64
 	if err := tx.QueryRowContext(ctx, `SELECT max(coalesce(max(seq), 0) + 1, ?1) FROM idempotency_ledger`, last.End.Seq).Scan(&seq); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
@@ -53,12 +53,12 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	return nil
 }
 
-func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error) {
-	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit)
+func (*sqlite) rows(ctx context.Context, q queryer, start, end position, limit int) ([]ledgerRow, error) {
+	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, start.Seq, end.Seq, limit)
 }
 
-// unsealed returns up to limit rows without a seal, which another program added: this
-// store seals its entries when it writes them.
+// unsealed returns up to limit rows after the last seal. Such rows were added by another
+// program, because a store writes a seal in the same transaction as its entries.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
 	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit)
 }

@@ -15,16 +15,17 @@ const sqliteGrow = `UPDATE idempotency_meta SET value = value + ? WHERE name = '
 
 const sqliteUnfinished = `SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE scope = ? AND status = 'in_progress' LIMIT ?)`
 
-// sqliteInsert inserts the row of a key's first claim. Columns with the same value in all
-// such rows are literals.
+// sqliteInsert inserts the row of a key's first claim. The values of some columns are the
+// same in all such rows: these values are in the statement, and the others are
+// parameters.
 const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body,
   response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at)
 VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, x'', NULL, '', '', 'in_progress', 'new', ?, ?, ?, 1, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 'absent', NULL, NULL)
 ON CONFLICT (key_id) DO NOTHING`
 
-// sqliteInsertArgs returns the values for sqliteInsert. The record r is the result of the
-// key's first claim.
+// sqliteInsertArgs returns the parameters of sqliteInsert for the first claim of a key.
+// The record r comes from idempotency.Grant for this claim.
 func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	return []any{
 		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
@@ -52,8 +53,8 @@ const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token 
 // sqliteRead is a query for up to n keys.
 type sqliteRead struct {
 	n      int
-	text   string
-	exists string // query that returns a row if any of the keys has one
+	text   string // query for the records of the keys
+	exists string // query with one result row if any of the keys is in the table, otherwise none
 }
 
 // sqliteReads lists the queries that are prepared. Larger reads are not prepared.

@@ -57,21 +57,24 @@ func (p *statements) QueryRowContext(ctx context.Context, text string, args ...a
 	return p.db.QueryRowContext(ctx, text, args...)
 }
 
-// in returns a transaction of the store's own *sql.DB as a writer that reuses the compiled
-// statements.
-func (p *statements) in(tx *sql.Tx) writer {
+// compiled returns a writer for the transaction tx that reuses the compiled statements.
+// tx must belong to the store's *sql.DB.
+func (p *statements) compiled(tx *sql.Tx) writer {
 	return compiledTx{tx, p}
 }
 
-// inCallers is like in, for a transaction of a caller. If tx belongs to another *sql.DB,
-// the compiled statements cannot be used there, and inCallers returns tx itself.
-func (p *statements) inCallers(ctx context.Context, tx *sql.Tx) writer {
-	// Each transaction executes this statement first.
+// tryCompiled returns a writer for the transaction tx of a caller. If tx belongs to the
+// store's *sql.DB, the writer reuses the compiled statements. Otherwise this is
+// impossible, and the writer is tx itself.
+func (p *statements) tryCompiled(ctx context.Context, tx *sql.Tx) writer {
+	// If tx belongs to another *sql.DB, the error appears in Close of the statement. Test
+	// with the statement that each transaction executes first: it must be prepared
+	// anyway.
 	first := p.byText[sqliteFence]
 	if first == nil || tx.StmtContext(ctx, first).Close() != nil {
 		return tx
 	}
-	return p.in(tx)
+	return p.compiled(tx)
 }
 
 // compiledTx is a transaction that reuses the compiled statements.

@@ -31,14 +31,14 @@ type Config struct {
 	// exceed Capacity by the number of its claims.
 	Capacity int64
 
-	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
-	// operations of the scope are refused as OverQuota. Zero means
+	// Quota is the maximum number of unfinished operations of one scope. When a scope has
+	// reached Quota, its new operations are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity.
 	//
-	// Concurrent transactions may exceed Quota like Capacity. With each further store on
-	// the same database, a scope may exceed Quota by another sixteenth of Quota: a store
-	// counts the unfinished operations of a scope only about once a second while Quota
-	// has much room.
+	// A scope may exceed Quota in two cases. Concurrent transactions do not see each
+	// other's operations. And each further store on the same database may add a sixteenth
+	// of Quota: while Quota has much room, a store counts the unfinished operations of a
+	// scope only about once a second.
 	Quota int64
 
 	// GroupTimeout limits the writing of each group of concurrent calls. Zero means 10 s.
@@ -61,9 +61,9 @@ type Config struct {
 	// Keep the secret: without it, the entries of a key cannot be found.
 	LedgerSecret []byte
 
-	// Logger receives a record after a backward step of the database clock. At most once
-	// a minute each, it receives a warning at 90 % of Capacity and for a scope that has
-	// used its quota. Nil disables logging.
+	// Logger receives a record when the database clock was set back. It receives a
+	// warning when the rows reach 90 % of Capacity, and a warning when a scope has used
+	// its quota, each at most once a minute. Nil disables logging.
 	Logger *slog.Logger
 
 	// AllowLoss accepts database settings under which acknowledged writes may be lost.
@@ -117,30 +117,31 @@ type engine interface {
 	// now returns the store's time.
 	now(ctx context.Context, q queryer) (time.Time, error)
 
-	// begin checks that the schema permits writes of this program's version. On SQLite,
-	// begin also makes tx the only writer and reserves n fences. On PostgreSQL the claim
-	// statement reserves the fences.
+	// begin returns an error if the schema no longer permits writes of this program's
+	// version. On SQLite it also takes the write lock, and reserves n fences (numbers of
+	// granted claims). On PostgreSQL the method claim draws the fences.
 	begin(ctx context.Context, tx writer, n int) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement
 	// waits for no other transaction.
 	rememberTime() string
 
-	// claim makes the claims, which are of distinct keys. There may be none.
+	// claim executes claims of different keys, possibly none. On SQLite the first claim
+	// gets the parameter fence as its fence, the next claim fence+1, and so on.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
-	// finish executes endings, which are calls of Finish and Extend, for distinct keys.
-	// There may be none.
+	// finish executes calls of Finish and Extend for different keys, possibly none.
 	finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error)
 
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit ledger entries from the position from, included, to the
-	// position to, excluded. They may be of several epochs.
-	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
+	// rows returns up to limit rows of the ledger, from the position start up to the
+	// position end, without the row at end. The rows may be of several epochs.
+	rows(ctx context.Context, q queryer, start, end position, limit int) ([]ledgerRow, error)
 
-	// unsealed returns up to limit ledger entries whose seal is missing.
+	// unsealed returns up to limit ledger entries that have no seal by mistake: another
+	// program added them. On PostgreSQL it returns nothing.
 	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
 
 	// count returns the number of rows.
@@ -174,12 +175,13 @@ type endingOf struct {
 	t   idempotency.Ending
 }
 
+// ended is the result of a call of Finish or Extend.
 type ended struct {
 	err  error
-	busy bool // not ended: another transaction is writing the record; try again
+	busy bool // another transaction is writing the record, so try the call again
 
-	made  bool         // Finish or Extend changed the record
-	entry ledger.Entry // entry for this change, if the engine has a ledger
+	made  bool         // the call changed the record
+	entry ledger.Entry // with a ledger: the entry for a changed record; zero for Extend
 }
 
 // Open returns a store using a database prepared by [Migrate]. It returns an
@@ -261,8 +263,8 @@ func (s *Store) Close() error {
 // Stats counts a store's writes and reads since it was opened.
 type Stats struct {
 	Transactions int64 // write transactions, each for one or more concurrent calls
-	Claims       int64 // claims made in a transaction; others were answered after a read
-	Endings      int64 // claims finished or extended in a transaction
+	Claims       int64 // claims executed in a transaction; all other claims needed only a read
+	Endings      int64 // calls of Finish and Extend executed in a transaction
 	Reads        int64 // read-only statements
 
 	// ClockSteps counts backward steps of the database clock detected by this store. See
@@ -359,9 +361,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.renewals until the key's lock is free or ctx
-// ends. These claims come from current claimants, who must not get InProgress for their
-// own operation.
+// renew makes the claims listed in item.renewals again, until no other transaction has
+// the lock of their keys or ctx ends. Each of these claims comes from the current
+// claimant of its key. Without renew, the claimant would get InProgress, as if another
+// claimant were running the operation.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

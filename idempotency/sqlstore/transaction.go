@@ -31,7 +31,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	defer own.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	tx := s.statements.in(own)
+	tx := s.statements.compiled(own)
 	s.stats.transactions.Add(1)
 	s.stats.endings.Add(int64(len(endings)))
 	s.stats.claims.Add(int64(len(firsts)))
@@ -118,7 +118,8 @@ func (c *connection) free() {
 	}
 }
 
-// grow adds the number of rows inserted by the claims to the row count.
+// grow increases the stored number of rows by the number of rows that the claims
+// inserted.
 func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	inserted := int64(0)
 	for _, r := range results {

@@ -28,13 +28,13 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err := s.usable(ctx); err != nil {
 		return idempotency.Outcome{}, err
 	}
-	tx := s.statements.inCallers(ctx, own)
+	tx := s.statements.tryCompiled(ctx, own)
 	fence, err := s.begin(ctx, tx, 1, false)
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	// Read the record first: the claim statement locks the key until tx ends, even
-	// without a grant.
+	// Try to decide the claim from the record, without a lock. The statement in the
+	// method claim would lock the key until tx ends, even if the claim is not granted.
 	it := newClaims([]idempotency.Claim{c})
 	id := it.claims[0].id
 	s.stats.reads.Add(1)
@@ -70,9 +70,10 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx makes the only claim in claims. If the claimant renews its claim while
-// another transaction has the key's lock, claimInTx tries again until ctx ends:
-// InProgress would be wrong for the claimant's own operation.
+// claimInTx executes the claim in the slice claims, which has a single element. The
+// decision InProgress can have two causes: another claimant is running the operation, or
+// another transaction has the key's lock. If the claimant is renewing its claim, only the
+// lock is possible: claimInTx then tries again until ctx ends.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
@@ -97,7 +98,7 @@ func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	tx := s.statements.inCallers(ctx, own)
+	tx := s.statements.tryCompiled(ctx, own)
 	if _, err := s.begin(ctx, tx, 0, false); err != nil {
 		return err
 	}
