@@ -27,7 +27,7 @@ func TestAKnownItem(t *testing.T) {
 	})
 }
 
-// An item for which Admit answers Stored gets its outcome in the order of its group,
+// Admit decides Stored for an item. The item gets its outcome in the order of its group,
 // without a request.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -52,8 +52,9 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	}
 }
 
-// putOff returns an Admit function that answers Later for the item the given number of
-// times, or always if times is negative. It admits all other items.
+// putOff returns a function for modelSender.admit. For the given item, the function returns
+// Later the given number of times, or always if times is negative. It returns Send for all
+// other items.
 func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 	return func(i *item) Admission {
 		if i != it || times == 0 {
@@ -84,8 +85,8 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 	}
 }
 
-// If Admit always answers Later, the item ends once RetryFor has passed since the first
-// such answer.
+// Admit always decides Later for an item, so the item is never sent. It gets its outcome
+// when the time Options.RetryFor is over, counted from the first call of Admit.
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
@@ -127,8 +128,8 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 	})
 }
 
-// Admit always answers Later for an item, so Close waits for this item. When the context of
-// Close ends, the item is withdrawn.
+// Close waits for an item for which Admit always decides Later. When the context of Close
+// ends, the item gets the outcome Withdrawn, and Close returns.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
@@ -142,16 +143,16 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// change makes the test's Admit answer [Change] before the first attempt of the item. The
-// dispatcher then calls Revise, which applies the given function to the item.
-func (c *modelSender) change(it *item, to func(*item)) {
+// changeOnce sets the functions admit and revise. Before the first attempt of the item, Admit
+// decides [Change], so that the dispatcher calls Revise. Revise calls the function modify.
+func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 	done := false
 	c.revise = func(i *item) {
 		if i != it || done {
 			c.fails("%s is revised", i.Key)
 		}
 		done = true
-		to(i)
+		modify(i)
 	}
 	c.admit = func(i *item) Admission {
 		if i == it && !done {
@@ -165,7 +166,7 @@ func TestAnotherMessage(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 3)
-			c.change(items[1], func(it *item) { it.Size = 1 << 20 })
+			c.changeOnce(items[1], func(it *item) { it.Size = 1 << 20 })
 			c.submit(items...)
 			c.flush()
 			require.Equal(t, []int{0, 1, 2}, c.reported())
@@ -184,7 +185,7 @@ func TestAnotherGroup(t *testing.T) {
 			for _, it := range append(items, others...) {
 				it.Context = ctx
 			}
-			c.change(items[0], func(it *item) { it.Group = "b" })
+			c.changeOnce(items[0], func(it *item) { it.Group = "b" })
 			c.submit(append(items, others...)...)
 			c.flush()
 			c.mu.Lock()
@@ -229,8 +230,8 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// The context of an item ends while Admit runs. The item gets its outcome immediately, and
-// Admit's answer has no effect.
+// The context of an item ends during a call of Admit. The item immediately gets the outcome
+// Withdrawn. The admission that Admit then returns has no effect: Revise is not called.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *modelSender) {

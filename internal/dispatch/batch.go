@@ -84,9 +84,8 @@ func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	g.queued = true
 }
 
-// endStopped ends the items at the front of a group that must not be sent (see stopped),
-// for example because the group is paused. It returns true if it then finds an item that
-// may be sent.
+// endStopped finds the next item of a group to send, and reports whether there is one. It
+// ends earlier items that must not be sent (see stopped), for example in a paused group.
 func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 	for {
 		it := g.firstWaiting()
@@ -99,7 +98,7 @@ func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 		}
 		it.Outcome.By = by
 		d.end(it, reason, now)
-		d.leave(g)
+		d.moveDecided(g)
 	}
 }
 
@@ -130,7 +129,7 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 // isOverdue reports whether an item gets no further retry: the time for retries is over,
 // or the sender has given the item up (Sender.GiveUpAt).
 func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
-	if now.Sub(d.began)-it.first >= d.options.RetryFor {
+	if now.Sub(d.began)-it.firstAttempt >= d.options.RetryFor {
 		return true
 	}
 	at := d.giveUpAt(it)
@@ -141,7 +140,9 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 // (Sender.GiveUpAt). The zero time means that there is no such limit.
 func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	if it.doubt > 0 {
-		return time.Time{} // no limit: SQS may have stored the item, and a retry may show this
+		// SQS may have stored the item, and a retry may prove this: permit retries for the
+		// whole time Options.RetryFor.
+		return time.Time{}
 	}
 	return d.sender.GiveUpAt(it)
 }
@@ -167,8 +168,8 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			// A ready group has no items in a request, so this item is in a call of
-			// Prepare.
+			// Stop at an item in a call of Prepare: this item and the later items of its
+			// group must wait.
 			if it.phase != waiting {
 				break
 			}
@@ -184,9 +185,9 @@ func (d *Dispatcher[M]) isFull() bool {
 	return false
 }
 
-// take makes a batch of items from the ready groups. It returns nil if no ready group has
-// an item to send.
-func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
+// makeBatch makes a batch of items from the ready groups. It returns nil if no ready group
+// has an item to send.
+func (d *Dispatcher[M]) makeBatch(now time.Time) *batch[M] {
 	var b *batch[M]
 	d.requests++
 	for g := d.ready.pop(); g != nil; g = d.ready.pop() {
@@ -221,7 +222,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if it.phase == decided {
 			continue
 		}
-		// A ready group has no items in a request, so this item is in a call of Prepare.
+		// Stop at an item in a call of Prepare: this item and the later items of the group
+		// must wait.
 		if it.phase != waiting {
 			break
 		}
@@ -229,8 +231,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		// If the request already has the event of this item, the item waits for a later
-		// request.
+		// After the first item of the group, stop at an item that must be sent alone or not
+		// at all (mayFollow), or at a second item with the same event.
 		if len(b.items) > first && (!d.mayFollow(it) || contains(b.items[first:], it.Key)) {
 			break
 		}
@@ -246,16 +248,16 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 }
 
 // mayFollow reports whether an item may join earlier items of its group in a request. In a
-// paused group no item may, because the failed item is sent again without followers.
+// paused group, no item may join: the failed item is sent again alone.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
-// startAttempt marks an item as part of a request, or of a call of the sender's Prepare,
-// and counts the attempt.
+// startAttempt counts an attempt of an item that joins a request or a call of
+// Sender.Prepare. After a call of Prepare, takeBack undoes the count.
 func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	if it.attempts == 0 && !it.deferred {
-		it.first = now.Sub(d.began)
+		it.firstAttempt = now.Sub(d.began)
 	}
 	it.attempts++
 	it.phase = inFlight
@@ -279,18 +281,18 @@ func contains[M any](items []*Item[M], key string) bool {
 	return false
 }
 
-// next returns a batch that may start now, or nil.
-func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
+// nextBatch returns a batch that may start now, or nil.
+func (d *Dispatcher[M]) nextBatch(now time.Time) *batch[M] {
 	for len(d.delayed) > 0 && !d.delayed[0].notBefore.After(now) {
 		g := heap.Pop(&d.delayed).(*groupQueue[M])
 		g.queued = false
 		d.schedule(g, now)
 	}
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
-		b := d.take(now)
+		b := d.makeBatch(now)
 		if b == nil {
-			// take found no item to send and emptied the list of ready groups, so the loop
-			// ends.
+			// There was no item to send. The list of ready groups is empty now, so mayCall
+			// returns false and the loop ends.
 			continue
 		}
 		b.began = now
@@ -315,7 +317,7 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 // startWork starts a worker for each batch that may start, and a reporter for waiting
 // outcomes. It sets the timer for the next deadline.
 func (d *Dispatcher[M]) startWork(now time.Time) {
-	for b := d.next(now); b != nil; b = d.next(now) {
+	for b := d.nextBatch(now); b != nil; b = d.nextBatch(now) {
 		d.workers++
 		go d.work(b)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test of this file, the model sender checks the sizes of requests, and that
-// concurrent requests have different groups.
+// In all tests, the type modelSender checks the size of each request. It also checks that
+// two concurrent requests never have items of the same group.
 
 func TestStrictSendsOneItemOfAGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
@@ -388,8 +388,8 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// If Admit refuses an item, the item ends. The later items of the request are sent with
-// the next request.
+// Admit decides TooLate for the first item of a group, and Refuse for the fourth item. Both
+// items end without a request. The later items of the group wait for the next request.
 func TestAdmit(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 6)

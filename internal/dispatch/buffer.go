@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// buffer limits the number of items and of bytes in a dispatcher. Waiting callers get room
-// in their order, so small items cannot starve a large one.
+// buffer limits the number of items and of bytes in a dispatcher. Callers that wait for
+// room get it in the order of their arrival, so small items cannot starve a large item.
 type buffer struct {
 	mu      sync.Mutex
 	items   int       // free room for items
@@ -26,7 +26,7 @@ type waiter struct {
 
 // enter takes room for one item, and blocks until there is room. It returns the context's
 // cause if the context ends first, and [ErrClosed] if the buffer closes first. While enter
-// blocks, it calls a non-nil refresh once a minute, under no lock.
+// blocks, it calls the function refresh once a minute without a lock, unless refresh is nil.
 func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	b.mu.Lock()
 	if b.closed {
@@ -65,8 +65,8 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		return ErrClosed
 	}
 	b.waiters.Remove(place)
-	// The first waiter blocks all others. If this caller was the first, the next waiter may
-	// need less room and fit now.
+	// All waiters wait for the first waiter. If this caller was the first, the next waiter
+	// may need less room and fit now.
 	b.admit()
 	return context.Cause(ctx)
 }
@@ -96,7 +96,7 @@ func (b *buffer) take(bytes int) bool {
 	return true
 }
 
-// leave gives the room of items back to the buffer and admits waiters.
+// leave gives the room of items back to the buffer, and lets waiting callers use the room.
 func (b *buffer) leave(items, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

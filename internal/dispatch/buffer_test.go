@@ -133,8 +133,9 @@ func TestAClosedBufferRefuses(t *testing.T) {
 	})
 }
 
-// Callers enter, leave and give up at random. At every moment the room in use is the
-// sum of the admitted items, and callers are admitted in the order of their arrival.
+// At random, callers wait for room in the buffer, give room back and stop waiting. The
+// buffer must admit callers in the order of their arrival. After every step, the room in use
+// must be the sum of the sizes of the admitted items.
 func TestTheBufferIsBalanced(t *testing.T) {
 	for seed := range uint64(100) {
 		inBubble(t, func(t *testing.T) {
@@ -202,7 +203,9 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		require.Zero(t, b.waiters.Len())
 		return time.Since(began)
 	}
-	took := cost(200_000) // takes 10 ms; it would take half a minute if each caller visited all others
+	// This takes about 10 ms. If each step visited all waiting callers, it would take half a
+	// minute.
+	took := cost(200_000)
 	require.Less(t, took, 2*time.Second)
 }
 

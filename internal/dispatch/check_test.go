@@ -35,7 +35,9 @@ func (c *modelSender) check() {
 		if rec.blocking {
 			continue
 		}
-		if rec.context != nil && context.Cause(rec.context) != nil { // the item may have ended early, because its context ended
+		// An item whose context has ended need not wait for earlier items. It must only be
+		// reported in order with the items of the same context and group.
+		if rec.context != nil && context.Cause(rec.context) != nil {
 			if ended[rec.group] == nil {
 				ended[rec.group] = map[context.Context]int{}
 			}
@@ -59,7 +61,7 @@ func (c *modelSender) check() {
 
 // checkReport compares the reported outcome of an item with the state of its event in the
 // simulated service.
-func (c *modelSender) checkReport(rec *record, r report) {
+func (c *modelSender) checkReport(rec *itemState, r report) {
 	e := c.event(rec.key)
 	if r.Fate == attempt.Stored && e.storedItem < 0 {
 		c.fails("%s is said to be stored", rec.key)
@@ -75,9 +77,9 @@ func (c *modelSender) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items reported as stored although the service had stored a later
-// item of their group first. With skipReported, items reported with Overtaken are left
-// out.
+// reordered returns the overtaken items: the service has stored a later item of the group
+// before such an item. Only items reported as stored count. If skipReported is true,
+// reordered leaves out the items with Outcome.Overtaken.
 func (c *modelSender) reordered(skipReported bool) (found []string) {
 	skip := map[int]bool{}
 	for _, r := range c.reports {
@@ -111,8 +113,9 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// Only empty queues may remain, in the list of ready groups or in the heap of delayed
-	// groups (queued): withdrawing the last item leaves the queue there.
+	// The dispatcher may still have queues without items. If a group's last item was
+	// withdrawn, the empty queue stays in the list of ready groups or in the heap of delayed
+	// groups (the field queued).
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

@@ -1,33 +1,49 @@
-// Package dispatch forms requests from items, starts requests, retries items, and reports
-// outcomes. The outcomes of a group are reported in order, but a withdrawn item's outcome
-// does not wait for those of earlier items.
+// Package dispatch decides when each message of a producer is sent. It collects messages
+// (type [Item]) into requests, starts the requests, retries failed items, and reports the
+// outcome of each item.
 //
-// A dispatcher owns the queue of each message group (type groupQueue), the buffer, the
-// pacing, the retries, the pauses and every goroutine of a producer. The root package
-// submits items through Reserve and Submit. The dispatcher itself knows groups, keys,
-// sizes, attempts and time. For everything about messages it calls a [Sender], which
-// knows SQS, telemetry and the type of an event.
+// The root package submits items through Reserve and Submit. A [Dispatcher] keeps a queue
+// for each message group (type groupQueue). The dispatcher uses the group, the key and the
+// size of an item, but never reads the message. A [Sender] does all work with the messages,
+// for example the requests to SQS and the telemetry.
 //
-// Order: two requests with the same group are never under way at the same time. With
-// [Options].PerGroup 1 an item is sent after the previous item of its group has its
-// outcome, so the order of a group holds under every fault. With a larger PerGroup a
-// request contains adjacent items of one group. An item may then be stored after a later
-// item of its group. Every item to which this may have happened is reported with
-// Outcome.Overtaken or with the reason [Overtaken].
+// # Order
 //
-// Goroutines: the [Dispatcher] owns three kinds. A worker makes one request after
-// another; at most InFlight workers have a request under way. Each call of Prepare has a
-// separate goroutine. A reporter calls Sender.Report for the outcomes. While Report
-// returns quickly, one reporter is enough; a worker between two requests may also report
-// outcomes. While calls of Report block, more reporters run: at most one for each message
-// group with an outcome to report, and so at most one for each item in the buffer. An
-// idle dispatcher has no goroutines; Close waits for all. Timers and ended contexts run
-// short functions that wait only for the lock.
+// The outcomes of a group are reported in order. An item whose context has ended is an
+// exception: its outcome does not wait for the outcomes of earlier items.
 //
-// Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may be
-// taken under Dispatcher.mu, never the other way round. The sender's Prepare, Admit,
-// Send, Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh,
-// Revise and Paused run under Dispatcher.mu.
+// At any time, at most one request contains items of a given group. With
+// [Options].PerGroup 1, an item is sent only after the previous item of its group has an
+// outcome. SQS then stores the items of a group in order, even after failures.
+//
+// With a larger PerGroup, a request contains several adjacent items of a group. SQS may
+// then store a later item before an earlier item, for example if only the earlier item
+// fails. If this may have happened, the report of the earlier item says so: by
+// Outcome.Overtaken or by the reason [Overtaken].
+//
+// # Goroutines
+//
+// A dispatcher has three kinds of goroutines:
+//
+//   - A worker makes one request after another. At most InFlight workers have a request
+//     under way.
+//   - Each call of Sender.Prepare has a separate goroutine.
+//   - A reporter calls Sender.Report for one outcome after another. One reporter is enough
+//     while Report returns quickly. A worker between two requests may do the same work.
+//     While calls of Report block, more reporters start, up to about one for each group
+//     with an outcome to report.
+//
+// An idle dispatcher has no goroutines. Close waits until all goroutines have ended. Timers
+// and ended contexts call only short functions, in goroutines of the Go runtime.
+//
+// # Locks
+//
+// Dispatcher.mu guards everything except the buffer, which has a separate lock. A
+// goroutine may lock the buffer while it holds Dispatcher.mu, but not the other way round.
+//
+// The dispatcher calls Prepare, Admit, Send, Sweep and Report of the sender without a
+// lock. It holds Dispatcher.mu when it calls Conclude, Release, GiveUpAt, Refresh, Revise
+// and Paused.
 package dispatch
 
 import (
@@ -59,74 +75,79 @@ var (
 // quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and Paused
 // run under the dispatcher's lock, so they must not call the dispatcher.
 type Sender[M any] interface {
-	// Admit decides which items may be in the next request. It sets admissions[i] for
-	// items[i]. The worker calls Admit before each attempt. Admit may block for a bounded
+	// Admit decides which items may be in the next request: it sets admissions[i] for
+	// items[i]. A worker calls Admit before each request. Admit may block for a bounded
 	// time.
 	//
-	// Items of one group are adjacent. If an item does not get [Send], all later items of
-	// its group must get [Hold].
+	// Items of one group are adjacent. After an item whose admission is not [Send], Admit
+	// must set [Hold] for all later items of the group.
 	Admit(items []*Item[M], admissions []Admission)
 
-	// Prepare does work in advance, so that the next Admit of the items is quick. The
-	// dispatcher calls Prepare if Options.Prepared is not 0. While Prepare runs, no request
-	// contains the items. Prepare may block for a bounded time.
+	// Prepare does work in advance, so that the next call of Admit for the items is quick.
+	// The dispatcher calls Prepare only if Options.Prepared is not 0. While Prepare runs,
+	// no request contains the items. Prepare may block for a bounded time.
 	Prepare(items []*Item[M])
 
 	// Send makes one request with the items and sets answers[i] for items[i]. Until Send
 	// returns, no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns the fate of an item when the dispatcher decides its outcome. It is
-	// called once for each item, but not if an answer shows that SQS stored the item.
+	// Conclude returns the fate of an item, for the item's outcome. The dispatcher calls
+	// Conclude once for each item, when it decides the outcome. There is no call if an
+	// answer has already shown that SQS stored the item.
 	//
-	// A withdrawn item may still be in a request, whose answer no longer changes the
-	// outcome. After Conclude, Admit must never let the item be sent. Otherwise a returned
-	// fate such as NotStored could become false.
+	// When the context of an item ends, the dispatcher calls Conclude immediately, even
+	// during a call of Admit or Send for the item. After Conclude, Admit must not admit
+	// the item: SQS could otherwise store the item although Conclude has returned NotStored.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release returns the final fate of an item that was passed to Conclude. It is called
-	// once, as soon as no request contains the item. It is not called if the answer to the
-	// item's last request shows that SQS stored the item.
+	// Release returns the fate of an item after the item's last request. The dispatcher
+	// calls Release once after Conclude, as soon as the item is in no request and in no
+	// call of Prepare. There is no call if the answer to this last request shows that SQS
+	// stored the item.
 	//
-	// If the item pauses its group under [PauseInDoubt], the pause ends at pauseEnd at the
-	// latest. The zero time means that the pause does not end by itself.
+	// The result pauseEnd is for an item that pauses its group under [PauseInDoubt]: the
+	// pause ends at this time at the latest. After the zero time, only a resend of the item
+	// or a call of Resume ends the pause.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
-	// GiveUpAt returns the time at which the retries of an item end, if this is earlier
-	// than the end of Options.RetryFor. The zero time sets no limit. GiveUpAt is not called
-	// for an item that SQS may have stored.
+	// GiveUpAt returns a time limit for the retries of an item, in addition to the limit
+	// Options.RetryFor. The zero time means no additional limit. GiveUpAt is not called for
+	// an item that SQS may have stored.
 	GiveUpAt(it *Item[M]) time.Time
 
-	// Refresh is called about once a minute for each item without an outcome, even during
-	// its Admit, Prepare or Send.
+	// Refresh updates the sender's knowledge about an item. The dispatcher calls Refresh
+	// about once a minute for each item without an outcome, even during a call of Admit,
+	// Prepare or Send for the item.
 	Refresh(it *Item[M])
 
-	// Revise is called for an item for which Admit answered Change, while no request
-	// contains the item. It may change the item's Message, Size and Group. If the item
-	// was withdrawn meanwhile, the dispatcher calls Release instead of Revise.
+	// Revise changes an item after Admit has decided [Change]. It may set the fields
+	// Message, Size and Group. During this call, no request contains the item. If the
+	// item's context ends before this call, the dispatcher calls Release instead.
 	Revise(it *Item[M])
 
-	// Paused is called when an item has paused its group.
+	// Paused is called when the failure of an item has paused the item's group.
 	Paused(group string, p *Pause)
 
 	// Sweep frees memory that the sender no longer needs. It reports whether the
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Report reports the outcome of an item, once for each item. It may block, and may end
-	// its goroutine (runtime.Goexit).
+	// Report reports the outcome of an item. The dispatcher calls Report once for each
+	// item. Report may block, and may end its goroutine (runtime.Goexit).
 	//
-	// Calls for the items of a group come one after another, in group order. An item whose
-	// context ended does not wait for earlier items. [Dispatcher.Withdraw] calls Report
-	// immediately, even during another report of the group.
+	// The dispatcher calls Report for the items of a group one after another, in the order
+	// of the group. There are two exceptions. An item whose context has ended does not wait
+	// for earlier items. [Dispatcher.Withdraw] calls Report immediately, even while another
+	// call of Report for the group runs.
 	Report(it *Item[M])
 }
 
-// Admission is the result of [Sender].Admit for an item.
+// Admission is the decision of [Sender].Admit about an item.
 type Admission uint8
 
 const (
-	// Send puts the item into the request.
+	// Send admits the item: it is in the request.
 	Send Admission = iota
 
 	// Refuse ends the item without a request, because of its content.
@@ -136,7 +157,7 @@ const (
 	// deduplication interval.
 	TooLate
 
-	// Hold keeps the item for a later request, because an earlier item of its group is
+	// Hold leaves the item for a later request, because an earlier item of its group is
 	// not sent.
 	Hold
 
@@ -144,16 +165,16 @@ const (
 	// event.
 	Stored
 
-	// Later delays the item, because the sender cannot decide yet whether the item may be
-	// sent. The item keeps its place in its group. Admit is called again after
-	// [Item.Delay].
+	// Later leaves the item for a later request, because the sender cannot decide yet
+	// whether to send the item. The item keeps its place in its group. The dispatcher calls
+	// Admit again after the time set by [Item.Delay].
 	//
-	// The delay does not count as an attempt, but as time for retries (Options.RetryFor).
+	// The delay counts toward Options.RetryFor, but not as an attempt.
 	Later
 
-	// Change keeps the item for a later request, with another message: the dispatcher
-	// calls Revise, and later Admit again. If Revise changes the group, the item becomes
-	// the last of its new group.
+	// Change leaves the item for a later request with a changed message. The dispatcher
+	// calls Revise to change the item, and later calls Admit again. If Revise changes the
+	// group, the item moves to the end of its new group.
 	Change
 )
 
@@ -161,17 +182,18 @@ const (
 type Policy uint8
 
 const (
-	// PauseInDoubt pauses a group after an item that SQS may have stored (in doubt), or
-	// that SQS stored with other bytes (altered). The pause ends at the latest at the
+	// PauseInDoubt pauses a group after an item with the fate InDoubt (SQS may have stored
+	// the item) or Altered (SQS stored other bytes). The pause ends at the latest at the
 	// time returned by Sender.Release.
 	PauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses a group after each item that was tried and failed, that is in
-	// doubt, or that was altered, until this item is stored or the group is resumed.
+	// PauseOnFailure pauses a group after each item that was sent without success, and
+	// after each item with the fate InDoubt or Altered. The pause ends when this item is
+	// stored or the group is resumed.
 	PauseOnFailure
 
-	// NeverPause never pauses a group: the later items are sent after every failure, even
-	// the later items of the same [Call].
+	// NeverPause never pauses a group: after a failure, the later items are sent, even the
+	// items of the same [Call].
 	NeverPause
 )
 
@@ -183,6 +205,8 @@ type Options struct {
 	Prepared int
 	Policy   Policy
 	RetryFor time.Duration // time for retries after the first attempt
+	// While another request is under way, a request waits up to Linger for further items,
+	// unless it is full.
 	Linger   time.Duration
 	InFlight int // maximum number of concurrent requests
 	Items    int // size of the buffer in items
@@ -197,19 +221,28 @@ type Dispatcher[M any] struct {
 	began   time.Time // items store times as durations since began
 	buffer  buffer
 
-	mu           sync.Mutex                // guards the fields below
-	groups       map[string]*groupQueue[M] // the queue of each message group with items
-	spare        *groupQueue[M]            // linked list of empty queues for reuse; its links are next[readyGroups]
-	spares       int
-	prepared     int                 // number of items prepared in advance for a later request
-	ready        groupList[M]        // groups whose next item may be sent
-	delayed      groupHeap[M]        // groups whose next attempt has to wait
-	pauses       map[string][]*Pause // by group, in the order of the failures
-	paused       int64               // number of pauses so far
+	mu     sync.Mutex                // guards the fields below
+	groups map[string]*groupQueue[M] // queues of the message groups
+
+	// Empty queues for reuse form a linked list. The field spares is the length of the list.
+	// The links are groupQueue.next[readyGroups]: a queue for reuse is never in the list of
+	// ready groups.
+	firstSpare *groupQueue[M]
+	spares     int
+
+	prepared int          // number of items prepared by Sender.Prepare, or in a call of Prepare
+	ready    groupList[M] // groups whose next item may be sent
+	delayed  groupHeap[M] // groups whose next attempt has to wait
+
+	// After the failure of an item, a pause keeps later items of the group from being sent.
+	// The map has the pauses of each group, in the order of the failures.
+	pauses map[string][]*Pause
+	paused int64 // number of pauses since New
+
 	watchers     map[<-chan struct{}]*watcher[M]
 	pacer        pacer.Pacer
 	calls        int    // number of requests under way
-	requests     uint64 // number of requests so far
+	requests     uint64 // number of the newest request
 	workers      int
 	spareBatches []*batch[M] // batches for reuse
 	items        int         // number of items without a reported outcome
@@ -217,27 +250,25 @@ type Dispatcher[M any] struct {
 	closed       bool
 	forced       bool // closed, and the remaining items were withdrawn
 
-	current *epoch
-	epochs  []*epoch      // ended by calls of Flush; may still have unreported items
+	current *epoch        // counts the items submitted since the last Flush
+	epochs  []*epoch      // earlier epochs, possibly with unreported items
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	toReport  groupList[M] // groups with outcomes that no reporter has taken
+	toReport  groupList[M] // groups with outcomes that wait for a reporter
 	reporters int
-	// records is true once an outcome had to wait for the store (MarkRecording). While it
-	// is false, giveUpRecord skips its search.
-	records  bool
-	reported uint64 // number of reported outcomes
+	usesStore bool   // an outcome has had to wait for the sender's store (MarkRecording)
+	reported  uint64 // number of reported outcomes
 
-	// The number and the bytes of reported items whose room is not yet given back to the
-	// buffer.
-	freed, freedBytes int
+	// Room of reported items that the dispatcher has not yet given back to the buffer (see
+	// freeBatch).
+	unreturnedItems, unreturnedBytes int
 
 	watchdog *time.Timer // calls watchReporters
 	watching bool        // the watchdog timer is set
-	// seen is the number of reported outcomes at the last run of watchReporters. If the
-	// next run finds the same number, the reporters are blocked.
-	seen    uint64
-	visited uint64 // number of items that withdrawals have looked at; only tests read it
+	// seenReported is the value of the field reported at the last call of watchReporters.
+	// If reported is still the same at the next call, all reporters are blocked.
+	seenReported uint64
+	visited      uint64 // number of items visited by withdrawals, for tests
 
 	timer     *time.Timer // calls wake when the next request may start
 	wakeAt    time.Time   // zero if the timer is not set
@@ -267,8 +298,8 @@ func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 // the context's cause if the context ends first, and [ErrClosed] if the dispatcher closes
 // first.
 //
-// While Reserve blocks, it calls a non-nil refresh once a minute. The room becomes free
-// again after the item's outcome was reported.
+// While Reserve blocks, it calls the function refresh once a minute, unless refresh is nil.
+// The room becomes free again after the item's outcome was reported.
 func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
 	return d.buffer.enter(ctx, d.room(size), refresh)
 }
@@ -277,8 +308,8 @@ func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) e
 // room.
 func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.room(size)) }
 
-// Cancel gives the room that Reserve or TryReserve took for an item back to the buffer. The
-// item must not be submitted.
+// Cancel undoes a successful call of Reserve or TryReserve: it frees the room of an item
+// that will not be submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
 // room returns the bytes that an item takes in the buffer. An item larger than the whole
@@ -295,7 +326,7 @@ func (d *Dispatcher[M]) Submit(items ...*Item[M]) bool {
 	}
 	watchers, ok := d.add(items)
 	for _, w := range watchers {
-		d.begin(w)
+		d.startWatching(w)
 	}
 	return ok
 }
@@ -329,7 +360,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 	return watchers, true
 }
 
-// Stats has a dispatcher's current amounts, and counts since New.
+// Stats is a snapshot of a dispatcher.
 type Stats struct {
 	Items    int     // submitted, outcome not yet reported
 	Bytes    int     // bytes of the buffer in use
@@ -337,10 +368,10 @@ type Stats struct {
 	Paused   int     // paused groups
 	Rate     float64 // requests per second allowed by pacing; 0 if unlimited
 
-	// Oldest is the time since Submit of the oldest item, 0 without items.
+	// Oldest is the age of the oldest item, counted from Submit; 0 without items.
 	Oldest time.Duration
 
-	// OldestPause is how long ago the oldest pause began, 0 without one.
+	// OldestPause is the age of the oldest pause; 0 without a pause.
 	OldestPause time.Duration
 
 	Blocked int // callers of Reserve that wait for room
@@ -363,8 +394,9 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item. It looks only at the front of each group, so
-// it may miss an older item that is out of order, for example after giveUpRecord.
+// oldest returns the age of the oldest item, counted from Submit. The age may be too low:
+// oldest looks only at the first items of each group, and a few items are out of order. For
+// example, giveUpRecord moves an item in front of older items.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {
@@ -395,9 +427,9 @@ func (d *Dispatcher[M]) setMinute() {
 	}
 }
 
-// housekeep refreshes the items without an outcome, ends pauses and frees memory. It
-// releases the lock after every 64 groups, so other calls are quick even with a large
-// buffer.
+// housekeep calls Sender.Refresh for each item without an outcome, removes the pauses that
+// are over, and frees memory. It releases the lock after every 64 groups, so that other
+// calls need not wait long for the lock.
 func (d *Dispatcher[M]) housekeep() {
 	d.mu.Lock()
 	d.minuteSet = false
@@ -409,8 +441,8 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if g := d.groups[group]; g != nil {
 			for it := g.head; it != nil; it = it.next {
-				// An item in a request is refreshed too, because Admit may still leave it
-				// out.
+				// Also refresh an item in a request: Admit may leave this item for a later
+				// request.
 				if it.phase <= inFlight {
 					d.sender.Refresh(it)
 				}
@@ -436,7 +468,7 @@ func (d *Dispatcher[M]) housekeep() {
 func (d *Dispatcher[M]) shrink() {
 	if len(d.groups) == 0 {
 		d.groups = map[string]*groupQueue[M]{}
-		d.spare, d.spares, d.spareBatches = nil, 0, nil
+		d.firstSpare, d.spares, d.spareBatches = nil, 0, nil
 	}
 	if len(d.pauses) == 0 {
 		d.pauses = map[string][]*Pause{}

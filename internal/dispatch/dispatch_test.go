@@ -70,8 +70,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// Waiting items are refreshed once a minute. Housekeeping goes on, even after Close,
-// until no item waits and Sweep returns false.
+// The dispatcher calls Refresh once a minute for each waiting item, and calls Sweep once a
+// minute. After Close it still calls Sweep, until Sweep returns false.
 func TestHousekeeping(t *testing.T) {
 	o := options()
 	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure

@@ -7,14 +7,15 @@ import (
 )
 
 // epoch counts the items submitted between two calls of Flush. A Flush ends the current
-// epoch, and waits until this epoch and all earlier epochs are empty.
+// epoch, and waits until all items of this epoch and of earlier epochs are reported.
 type epoch struct {
 	items  int           // items without a reported outcome
-	sealed bool          // a Flush has ended this epoch, so new items join a later one
+	sealed bool          // a Flush has ended this epoch, so new items join the next epoch
 	done   chan struct{} // closed when sealed is true and items is 0
 }
 
-// leaveEpoch removes a reported item from the count of its epoch.
+// leaveEpoch is called for each reported item. It reduces the item count that calls of Flush
+// wait for (see epoch).
 func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	e := it.epoch
 	it.epoch = nil
@@ -23,8 +24,8 @@ func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	}
 }
 
-// signalIdle closes the channel idle, and so wakes Close, if the dispatcher is closed and
-// has no items, workers or reporters.
+// signalIdle wakes Close by closing the channel idle, if the dispatcher is closed and has no
+// items, workers or reporters.
 func (d *Dispatcher[M]) signalIdle() {
 	if !d.closed || d.items > 0 || d.workers > 0 || d.reporters > 0 {
 		return
@@ -39,8 +40,8 @@ func (d *Dispatcher[M]) signalIdle() {
 	}
 }
 
-// Flush ends the wait of items for fuller requests (Options.Linger). It waits until the
-// outcomes of all items submitted before the call are reported. If the context ends first,
+// Flush waits until the outcomes of all items submitted before the call are reported. During
+// the call, requests start without the delay Options.Linger. If the context ends first,
 // Flush returns the context's cause.
 func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
@@ -63,8 +64,9 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	return nil
 }
 
-// seal ends the current epoch if it has items, so that later items join a new epoch. It
-// returns all epochs with items. The caller holds d.mu.
+// seal returns all epochs with unreported items, for a call of Flush that waits for these
+// items. If the current epoch has items, seal ends this epoch, so that Flush does not wait
+// for items submitted later. The caller holds d.mu.
 func (d *Dispatcher[M]) seal() []*epoch {
 	d.epochs = slices.DeleteFunc(d.epochs, func(e *epoch) bool { return e.items == 0 })
 	if d.current.items > 0 {
@@ -75,8 +77,8 @@ func (d *Dispatcher[M]) seal() []*epoch {
 	return slices.Clone(d.epochs)
 }
 
-// Grace is the longest wait of Close after the end of its context, for reports and
-// requests that have not returned.
+// Grace is the longest time that Close waits for running reports and requests after the
+// context of Close has ended.
 const Grace = time.Second
 
 // Close refuses new items and waits until the outcomes of the submitted items are reported.
@@ -130,7 +132,7 @@ func (d *Dispatcher[M]) withdrawAll(cause error) {
 		d.withdrawFrom(g, func(*Item[M]) bool { return true }, cause, now)
 		for it := g.outcomes.head; it != nil; it = it.next {
 			if it.isRecording() {
-				it.recorded(false)
+				it.endRecording(false)
 				d.unwatch(it)
 			}
 		}
@@ -150,5 +152,5 @@ func (d *Dispatcher[M]) withdrawFrom(g *groupQueue[M], match func(*Item[M]) bool
 		}
 		it = next
 	}
-	d.leave(g)
+	d.moveDecided(g)
 }

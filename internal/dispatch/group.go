@@ -6,27 +6,28 @@ import "time"
 // keeps its place. An empty queue may be reused for another group.
 type groupQueue[M any] struct {
 	group string
-	// The queue: items without an outcome, and decided items that may not be reported yet
-	// (see leave).
+	// The embedded list is the queue. It has the items without an outcome, and items whose
+	// outcome must wait for earlier or later items of the group (see moveDecided).
 	itemList[M]
-	outcomes  itemList[M] // outcomes that are not reported yet
-	reporting *Item[M]    // the item whose report is running
+	outcomes  itemList[M] // items that have left the queue and wait for their reports
+	reporting *Item[M]    // the item in a call of Sender.Report, or nil
 
-	prepared int // items of this group prepared in advance for a later request
+	prepared int // number of items prepared by Sender.Prepare, or in a call of Prepare
 
 	busy         bool // a request contains items of the group
 	queued       bool // in the list of ready groups or the heap of delayed groups
-	reportQueued bool // in Dispatcher.toReport, or taken from there by a reporter
+	reportQueued bool // in Dispatcher.toReport, or a reporter reports an outcome of the group
 
 	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 
-	// next[kind] is the next group in the list of this kind.
+	// next links the lists of groups: next[readyGroups] is the next group in the list of
+	// ready groups, and next[groupsToReport] in the list of groups to report.
 	next [listKinds]*groupQueue[M]
 }
 
-// firstWaiting returns the first item without an outcome, to be sent next. It returns nil
-// if there is none, or if this item is already in a request or in a call of Prepare.
+// firstWaiting returns the next item to send: the first item without an outcome. It returns
+// nil if there is no such item, or if this item is in a request or in a call of Prepare.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
 	for it != nil && it.phase == decided {
@@ -38,12 +39,13 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether SQS may have stored an undecided later item before the
-// parameter stored. The search ends at the first untried item, because all items after it
-// are untried too.
-func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
-	for it := stored.next; it != nil && it.isTried(); it = it.next {
-		if it.phase != decided && it.mayBeStoredBefore(stored) {
+// mayBeOvertaken reports whether SQS may have stored a later item of the group before this
+// item. Only later items without an outcome count: as soon as a later item has an outcome,
+// noteOvertaker does this work.
+func (it *Item[M]) mayBeOvertaken() bool {
+	// The search ends at the first untried item: all later items are untried too.
+	for later := it.next; later != nil && later.isTried(); later = later.next {
+		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
 			return true
 		}
 	}
@@ -52,12 +54,6 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 
 // isTried reports whether an item has been in a request or already has an outcome.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
-
-// mayBeStoredBefore reports whether SQS may have stored this item in an earlier request
-// than the given item (parameter stored).
-func (it *Item[M]) mayBeStoredBefore(stored *Item[M]) bool {
-	return it.doubt > 0 && it.doubt < stored.request
-}
 
 // itemList is a queue of items, first in, first out.
 type itemList[M any] struct{ head, tail *Item[M] }
@@ -72,15 +68,15 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds an item directly in front of another item of the list (parameter before).
-func (q *itemList[M]) insert(it, before *Item[M]) {
-	it.prev, it.next = before.prev, before
-	if before.prev == nil {
+// insert adds an item to the list, directly in front of the item next.
+func (q *itemList[M]) insert(it, next *Item[M]) {
+	it.prev, it.next = next.prev, next
+	if next.prev == nil {
 		q.head = it
 	} else {
-		before.prev.next = it
+		next.prev.next = it
 	}
-	before.prev = it
+	next.prev = it
 }
 
 func (q *itemList[M]) pop() *Item[M] {
@@ -118,9 +114,8 @@ type groupList[M any] struct {
 type listKind int
 
 const (
-	// The list of ready groups. The list of empty groups for reuse uses the same links.
-	readyGroups    listKind = iota
-	groupsToReport          // list of groups with an outcome to report
+	readyGroups    listKind = iota // groups whose next item may be sent
+	groupsToReport                 // groups with an outcome to report
 
 	listKinds
 )
@@ -182,8 +177,8 @@ func (d *Dispatcher[M]) groupQueue(group string) *groupQueue[M] {
 	if g != nil {
 		return g
 	}
-	if g = d.spare; g != nil {
-		d.spare, g.next[readyGroups] = g.next[readyGroups], nil
+	if g = d.firstSpare; g != nil {
+		d.firstSpare, g.next[readyGroups] = g.next[readyGroups], nil
 		d.spares--
 	} else {
 		g = &groupQueue[M]{}
@@ -193,8 +188,8 @@ func (d *Dispatcher[M]) groupQueue(group string) *groupQueue[M] {
 	return g
 }
 
-// drop deletes the queue of a group from Dispatcher.groups if it is empty and idle. The
-// empty queue is kept for another group, unless mostSpare queues are kept already.
+// drop deletes the queue of a group from Dispatcher.groups, if the queue is empty and idle.
+// It keeps up to mostSpare such queues for reuse by other groups.
 func (d *Dispatcher[M]) drop(g *groupQueue[M]) {
 	if g.head != nil || g.outcomes.head != nil || g.busy || g.queued || g.reportQueued {
 		return
@@ -203,7 +198,7 @@ func (d *Dispatcher[M]) drop(g *groupQueue[M]) {
 	if d.spares >= mostSpare {
 		return
 	}
-	*g = groupQueue[M]{next: [listKinds]*groupQueue[M]{readyGroups: d.spare}}
-	d.spare = g
+	*g = groupQueue[M]{next: [listKinds]*groupQueue[M]{readyGroups: d.firstSpare}}
+	d.firstSpare = g
 	d.spares++
 }

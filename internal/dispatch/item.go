@@ -9,11 +9,11 @@ import (
 
 // Item is a message in the dispatcher, from Submit until its outcome is reported.
 //
-// The caller sets the fields from Message to Known before Submit. Later only Sender.Revise
-// changes them, and the dispatcher finally zeroes Message.
+// Before Submit, the caller sets the exported fields except Outcome. After Submit, only
+// Sender.Revise changes these fields.
 type Item[M any] struct {
-	// Message belongs to the sender. The dispatcher zeroes Message after reporting the
-	// outcome.
+	// Message belongs to the sender. After the report of the outcome, the dispatcher sets
+	// Message to the zero value, to free memory.
 	Message M
 
 	Group string   // message group
@@ -24,14 +24,13 @@ type Item[M any] struct {
 	// When Context ends, the item gets its outcome immediately. A nil Context never ends.
 	Context context.Context
 
-	// Call identifies a call that submitted several items: if one of them fails, the
-	// later items of the same call and group are not sent. It is nil for an item without
-	// this rule.
+	// Items with the same non-nil Call depend on each other: if an item fails, the later
+	// items with the same Call and group are not sent (see type Call).
 	Call *Call
 
-	// Refused and Known mark items that are not sent. A Refused item must not be sent; a
-	// Known item is stored already. Both wait for their turn, so that the outcomes of a
-	// group are reported in order.
+	// Refused and Known mark items that are not sent: a Refused item because of its
+	// content, a Known item because SQS has already stored the event. Such an item still
+	// waits in its group, so that the outcomes of the group are reported in order.
 	Refused, Known bool
 
 	// Outcome is set before the dispatcher calls Sender.Report.
@@ -42,40 +41,44 @@ type Item[M any] struct {
 	// Dispatcher.mu guards the fields below.
 	queue      *groupQueue[M]
 	prev, next *Item[M] // neighbours in the queue, or in the list groupQueue.outcomes
-	inOutcomes bool     // the item is in groupQueue.outcomes: its outcome is decided and not reported yet
+	inOutcomes bool     // the item is in the list groupQueue.outcomes
 	epoch      *epoch
-	watcher    *watcher[M]
-	stop       func() bool // stops watching the context
+	watcher    *watcher[M] // watches Context, together with other items; nil without a context
+	stop       func() bool // stops the watcher; only in the watcher's last item (see unwatch)
 
 	// Neighbours in the list of the watcher, which has all items with the same context.
 	watchedBefore, watchedAfter *Item[M]
 
-	submitted time.Duration // time of Submit, since d.began
-	first     time.Duration // start of the first attempt, since d.began
-	attempts  int32
-	room      int   // bytes that the item takes in the buffer
-	failures  uint8 // failed attempts in a row
-	limit     uint8 // maximum number of items in the next request; 0 for no limit
-	phase     phase
-	duplicate bool
-	recording bool           // the outcome is reported only when the store has recorded it
-	owner     *Dispatcher[M] // nil before Submit
-	idle      bool           // no attempt was under way when the outcome was decided (MarkIdle)
-	deferred  bool           // Admit has answered Later or Change; later attempts do not change first
-	prepared  bool           // Prepare is running for the item, or has returned
-	request   uint64         // number of the last request with the item
-	doubt     uint64         // number of the first request that may have stored the item, or 0
-	overtaker uint64         // the first request that may have stored a later item with a decided outcome; 0 for none
+	submitted    time.Duration // time of Submit, since d.began
+	firstAttempt time.Duration // start of the first attempt, since d.began
+	attempts     int32
+	room         int   // bytes that the item takes in the buffer
+	failures     uint8 // failed attempts in a row
+	limit        uint8 // maximum number of items in the next request; 0 for no limit
+	phase        phase
+	duplicate    bool
+	recording    bool           // the report waits for the sender's store (MarkRecording)
+	owner        *Dispatcher[M] // nil before Submit
+	idle         bool           // no attempt was under way when the outcome was decided (MarkIdle)
+	deferred     bool           // Admit has put the item off, so firstAttempt no longer changes
+	prepared     bool           // Sender.Prepare has prepared the item, or is running for it
+	request      uint64         // number of the last request with the item
+	doubt        uint64         // number of the first request that may have stored the item, or 0
 
-	delay time.Duration // set by Delay, for the answer [Later] of Admit; only the worker reads it
+	// overtaker is the number of a request that may have stored a later item of the group,
+	// the lowest number if there are several requests. It is 0 without such a request. Only
+	// later items with an outcome count (see noteOvertaker).
+	overtaker uint64
+
+	delay time.Duration // set by the method Delay; only the worker uses it, without the lock
 }
 
-// Attempts returns the number of requests with the item. The sender may call Attempts in
-// Send; the result then includes the current request.
+// Attempts returns the number of requests with the item. The sender may call Attempts
+// during Admit and Send. The number then includes the current request.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
 
-// Last returns the answer to the last attempt, zero without an attempt. The sender may
-// call Last in Conclude and Release.
+// Last returns the answer to the last attempt, or the zero Answer without an attempt. The
+// sender may call Last during Conclude and Release.
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
 // MarkDuplicate records that SQS stored the event for an earlier submission and not for
@@ -83,22 +86,24 @@ func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 // the dispatcher ignores it. Sender.Send calls MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
-// MarkRecording delays the report of a stored item until the store has recorded the item
-// (see Recorded). Later items of the group are sent meanwhile.
+// MarkRecording delays the report of a stored item. The report then waits until the
+// sender's store, a database, has recorded the item. The method Recorded ends the wait.
+// While the report waits, later items of the group are sent as usual.
 //
-// Sender.Send may call MarkRecording before Send returns. Sender.Conclude may call it if
-// IsSubmitted is true.
+// The sender may call MarkRecording during Send. It may also call MarkRecording during
+// Conclude, if IsSubmitted returns true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
-// IsSubmitted reports whether the item was submitted to a dispatcher. Only then may
-// Recorded be called.
+// IsSubmitted reports whether the item was submitted to a dispatcher. The method Recorded
+// may be called only for a submitted item.
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
-// Recorded ends the wait caused by MarkRecording, so that the item's outcome can be
-// reported. The parameter ok is true if the store has the event.
+// Recorded ends the wait after MarkRecording, so that the item's outcome can be reported.
+// The parameter ok is true if the store has recorded the item. After the report, Recorded
+// has no effect.
 //
-// The caller must hold no lock taken by Sender.Conclude. After the report, a call has no
-// effect.
+// Recorded locks the dispatcher. To avoid a deadlock, the caller must not hold a lock that
+// Sender.Conclude takes: the dispatcher calls Conclude while it is locked.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -106,7 +111,7 @@ func (it *Item[M]) Recorded(ok bool) {
 	if it.phase == decidedInFlight || !it.recording {
 		return
 	}
-	it.recorded(ok)
+	it.endRecording(ok)
 	if it.inOutcomes {
 		d.unwatch(it)
 		d.queueForReport(it.queue)
@@ -114,25 +119,29 @@ func (it *Item[M]) Recorded(ok bool) {
 	}
 }
 
-// recorded ends the item's wait for its record in the store. The caller holds the lock.
-func (it *Item[M]) recorded(ok bool) {
+// endRecording ends the wait for the sender's store. The caller holds the lock.
+func (it *Item[M]) endRecording(ok bool) {
 	it.recording = false
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item waits for the store to record the item.
-// The caller holds the lock. In phase decidedInFlight, Sender.Send may be setting the field
-// recording without the lock.
-func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
+// isRecording reports whether the report of an item waits for the sender's store. The
+// caller holds the lock.
+func (it *Item[M]) isRecording() bool {
+	// In the phase decidedInFlight, the report does not wait. Do not read the field recording
+	// in this phase, because Sender.Send may be writing the field without the lock.
+	return it.phase != decidedInFlight && it.recording
+}
 
-// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it.
+// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
+// MarkIdle.
 //
-// A request with the item that Sender.Send has not begun is sent without the item. This
-// attempt does not count in Outcome.Attempts.
+// The item may still be in a request whose Send has not begun. Admit then leaves the item
+// out, so Outcome.Attempts does not count this request.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
-// Delay sets the shortest time until the next Admit of an item for which Admit answers
-// [Later]. Sender.Admit calls Delay.
+// Delay sets the shortest time until the dispatcher calls Admit for the item again.
+// Sender.Admit calls Delay when it decides [Later].
 func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
 
 // hasEnded reports whether the context of the item has ended.
@@ -142,11 +151,11 @@ func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ende
 type phase uint8
 
 const (
-	waiting         phase = iota // waiting for the first or next request
-	inFlight                     // in a request, or in Prepare
-	decidedInFlight              // outcome decided, but still in a request or in Prepare
-	decided                      // outcome decided, but still in the queue (see leave)
-	leftQueue                    // outcome decided, and no longer in the queue
+	waiting         phase = iota // for the first or next request
+	inFlight                     // in a request or in a call of Sender.Prepare
+	decidedInFlight              // as inFlight, but the context has ended and so decided the outcome
+	decided                      // has an outcome and is still in the queue (see moveDecided)
+	leftQueue                    // has an outcome and has left the queue and its last request
 )
 
 // Outcome is the result of an item.
@@ -159,19 +168,19 @@ type Outcome struct {
 	// Answer is set before the other fields of Outcome.
 	Answer attempt.Answer
 
-	// Cause is the cause of the context's end, for Reason Withdrawn. By is set for Reason
-	// Paused.
+	// If Reason is Withdrawn, Cause is the cause of the ended context. If Reason is Paused,
+	// By is the pause.
 	Cause error
 	By    *Pause
 
-	// Overtaken means that a later item of the group was, or may have been, stored
-	// before this item.
+	// Overtaken means that SQS stored, or may have stored, a later item of the group before
+	// this item.
 	Overtaken bool
 
 	Attempts int
 
-	// Unrecorded means that SQS stored the item, but the sender's own store had no record
-	// of this at the time of the report.
+	// Unrecorded means that SQS stored the item, but the sender's store had no record of
+	// this at the time of the report.
 	Unrecorded bool
 }
 
@@ -179,16 +188,15 @@ type Outcome struct {
 type Reason uint8
 
 const (
-	// Answered means that the answer to the last attempt decided the outcome, or that the
-	// time for retries ended. This time may end without an attempt, if Admit always
-	// answers Later.
+	// Answered: the answer to the last attempt decided the outcome, or the time for retries
+	// ended. The time can end without any attempt, because Admit may always decide Later.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.
 	Refused
 
-	// Late: the item was not sent, or not sent again, because this attempt might have
-	// reached SQS after the deduplication interval.
+	// Late: it was too late for the next attempt. SQS might have received this attempt
+	// after the deduplication interval.
 	Late
 
 	// Paused: an earlier item of the group failed.
@@ -200,15 +208,17 @@ const (
 	// Overtaken: the item failed in a request that stored a later item of its group.
 	Overtaken
 
-	// Known: the item ended without a request, because its event is known to be stored.
+	// Known: no request was necessary, because SQS is known to have stored the event.
 	Known
 )
 
-// Call marks items that one function call submitted together. If one of them fails, later
-// items of the same group and Call are not sent, unless the policy is NeverPause. The
-// zero value is ready to use.
+// Call marks items that one function call submitted together. If an item fails, later items
+// with the same Call and group are not sent, unless the policy is NeverPause. The zero
+// value is ready to use.
 type Call struct {
-	stopped map[string]*Pause // the failure that stops each group; guarded by Dispatcher.mu
+	// stopped describes, for each group, the first item that failed. Dispatcher.mu guards the
+	// map.
+	stopped map[string]*Pause
 }
 
 func (c *Call) stop(group string, by *Pause) {

@@ -18,8 +18,9 @@ import (
 type parcel struct {
 	n        int    // number of the item, counted in the order of creation
 	onReport func() // called by Report; may block, or end its goroutine with runtime.Goexit
-	// A caller waits for this item's outcome and may call Withdraw, which reports the
-	// item out of turn.
+	// In some tests a caller waits for the item's outcome, and may call Withdraw. The item
+	// is then reported without waiting for earlier items. The field blocking marks such an
+	// item, so that the modelSender does not check the order of its report.
 	blocking bool
 }
 
@@ -29,29 +30,29 @@ type item = Item[parcel]
 // event.
 const interval = 5 * time.Minute
 
-// modelSender is a sender with a simulated service. It knows whether the service has
-// stored an event, whether an answer proved this, and when a doubt about the event began.
-// It checks every call of the dispatcher.
+// modelSender is a Sender for tests. It simulates the service SQS, and checks every call of
+// the dispatcher. It knows whether the service has stored an event, whether an answer has
+// proved this, and when a doubt about the event began.
 type modelSender struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
 	start time.Time
 
-	// These functions are set by a test. If admit is nil, every item is admitted. If
-	// serve is nil, every item is stored after 5 ms.
-	admit func(*item) Admission
-	serve func(items []*item, answers []attempt.Answer) attempt.Load
-	// If prepare is nil, Prepare returns immediately.
-	prepare func(items []*item)
-	// Revise calls revise. A test in which admit answers Change must set it.
-	revise func(*item)
-	giveUp func(*item) time.Time
+	// A test may set these functions. The methods Admit, Send, Prepare, Revise and GiveUpAt
+	// call them.
+	admit   func(*item) Admission                                      // nil admits every item
+	serve   func(items []*item, answers []attempt.Answer) attempt.Load // nil stores every item after 5 ms
+	prepare func(items []*item)                                        // nil does nothing
+	revise  func(*item)                                                // not nil if admit returns Change
+	giveUp  func(*item) time.Time                                      // nil sets no time limit
 
-	submitting sync.Mutex // held during Submit, so that the numbers in record.place follow the order of submission
+	// submitting is locked during Submit, so that itemState.place follows the order of
+	// submission.
+	submitting sync.Mutex
 	places     int
 
 	mu        sync.Mutex
-	items     []*record
+	items     []*itemState
 	numbers   map[*item]int
 	submitted int
 	events    map[string]*event
@@ -73,14 +74,14 @@ type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// doubt is the start of the first attempt that may have stored the event. It is zero
-	// if no attempt may have, or if the event is known to be stored.
+	// If SQS may have stored the event, doubt is the start of the first attempt that may
+	// have stored it. Otherwise, and after a proof, doubt is the zero time.
 	doubt   time.Time
 	flights int // attempts under way
 }
 
-// record is the model sender's record of an item.
-type record struct {
+// itemState has the calls that the modelSender has received for an item.
+type itemState struct {
 	group, key                             string
 	context                                context.Context
 	blocking                               bool
@@ -137,7 +138,7 @@ func (c *modelSender) item(group string) *item {
 	defer c.mu.Unlock()
 	n := len(c.items)
 	it := &item{Group: group, Key: "event " + strconv.Itoa(n), Size: 100, Message: parcel{n: n}}
-	c.items = append(c.items, &record{group: group, key: it.Key})
+	c.items = append(c.items, &itemState{group: group, key: it.Key})
 	c.numbers[it] = n
 	return it
 }
@@ -284,9 +285,8 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		}
 		if admissions[i] == Send {
 			c.mu.Lock()
-			// If the item was withdrawn while Admit ran, Conclude has already returned
-			// its fate, for example NotStored. Do not send the item now: the fate would
-			// become false.
+			// If the item's context has ended during Admit, Conclude may have returned
+			// NotStored. Do not send the item, because NotStored must stay true.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
 				admissions[i] = TooLate
 			} else {
@@ -300,7 +300,8 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 	defer c.mu.Unlock()
 	for i, it := range items {
 		if admissions[i] != Send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
-			delete(c.groups, it.Group) // the request contains no item of the group
+			// The request contains no item of this group, so another request may.
+			delete(c.groups, it.Group)
 		}
 	}
 }
@@ -355,14 +356,14 @@ func (c *modelSender) Send(items []*item, answers []attempt.Answer) attempt.Load
 	c.starts = append(c.starts, c.since())
 	serve := c.serve
 	c.mu.Unlock()
-	defer c.record(items, answers, began)
+	defer c.noteAnswers(items, answers, began)
 	if serve == nil {
 		serve = c.storeAll
 	}
 	return serve(items, answers)
 }
 
-func (c *modelSender) record(items []*item, answers []attempt.Answer, began time.Time) {
+func (c *modelSender) noteAnswers(items []*item, answers []attempt.Answer, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
@@ -415,7 +416,9 @@ func (c *modelSender) Release(it *item) (attempt.Fate, time.Time) {
 		c.fails("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
-	if r.admitted { // Admit has let the item be sent, but Send was not called
+	// Admit may have admitted the item and then ended the goroutine, so that Send was not
+	// called.
+	if r.admitted {
 		r.admitted = false
 		e.flights--
 		delete(c.groups, it.Group)

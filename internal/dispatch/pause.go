@@ -17,17 +17,17 @@ type Pause struct {
 	Fate attempt.Fate
 	Code string // error code of SQS, "" without a code
 
-	// Since is the time of the failure. Until is the time when the pause ends by itself;
-	// zero if it does not.
+	// Since is the time of the failure. At the time Until, the pause ends by itself. The zero
+	// time means that the pause does not end by itself.
 	Since, Until time.Time
 
-	// SameCall means that the group is not paused. Only later items with the Call of the
-	// failed item are not sent.
+	// SameCall limits the pause to the failed item's Call: only the later items of the group
+	// with the same Call are not sent. Other items of the group are sent as usual.
 	SameCall bool
 }
 
-// pause adds a pause to the group of a failed item if the policy demands one. Only items
-// with the key of the group's oldest pause may then be sent.
+// pause adds a pause to the group of a failed item if the policy demands a pause. While a
+// group has pauses, only items with the event of the first pause are sent.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -46,7 +46,8 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pause
 	if !pauseEnd.IsZero() && !pauseEnd.After(now) {
 		return
 	}
-	// An item that was not sent because the group was paused does not cause another pause.
+	// This item was never sent, because the group was already paused. Only the pause for the
+	// earlier failure is needed.
 	if it.Outcome.Reason == Paused && it.attempts == 0 {
 		return
 	}
@@ -65,8 +66,8 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pause
 	d.setMinute()
 }
 
-// endPause is called for a stored item. If an earlier failure of the same event paused
-// the group, endPause ends this pause.
+// endPause is called when SQS has stored an item. If an earlier item with the same event
+// failed and paused the group, endPause ends this pause.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
 	if pauses := d.pauses[it.Group]; len(pauses) > 0 {
 		d.setPauses(it.Group, slices.DeleteFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }))
@@ -81,8 +82,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 	}
 }
 
-// pauseOf returns the first pause of a group, or nil. If this pause is over, pauseOf
-// removes all finished pauses of the group.
+// pauseOf returns the first pause of a group, or nil. If the time Until of the first pause
+// has passed, pauseOf first removes all such pauses of the group.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 	pauses := d.pauses[group]
 	if len(pauses) > 0 && pauses[0].isOver(now) {
@@ -97,7 +98,7 @@ func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 
 func (p *Pause) isOver(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// endPauses ends the pauses whose time Until has passed.
+// endPauses removes pauses after their time Until.
 func (d *Dispatcher[M]) endPauses(now time.Time) {
 	for group := range d.pauses {
 		d.pauseOf(group, now)
@@ -130,8 +131,9 @@ func (d *Dispatcher[M]) ResumeAll() int {
 	return n
 }
 
-// Pauses returns the oldest pause of each paused group. If several items of a group
-// failed, the item of this pause must be sent first. The caller owns the map.
+// Pauses returns the first pause of each paused group. A group has several pauses if several
+// items failed. The item of the first pause must then be resent first. The caller owns the
+// map.
 func (d *Dispatcher[M]) Pauses() map[string]Pause {
 	d.mu.Lock()
 	defer d.mu.Unlock()

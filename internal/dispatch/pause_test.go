@@ -125,8 +125,8 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
-// Resume of another group does not end a pause. With PauseInDoubt, a pause lasts until
-// the time that Release returned. With PauseOnFailure, time does not end the pause.
+// A call of Resume for another group does not end a pause. A long time does not end a pause
+// under PauseOnFailure. Under PauseInDoubt, a pause ends at the time Pause.Until.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *modelSender) {
@@ -167,8 +167,8 @@ func TestAResendThatFails(t *testing.T) {
 	})
 }
 
-// Several items of a group fail in one request. The pause permits their resends only in
-// order, and a new item only after all of them are stored.
+// Three items of a group fail in one request and pause the group. The group stays paused
+// until all three items are resent in order. A new item between these resends is not sent.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
@@ -183,7 +183,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 			c.submit(resent...)
 			c.flush()
 			for i, it := range resent {
-				if i == 1 { // a new item, while two failed items are still in doubt
+				if i == 1 { // the new item
 					require.Equal(t, Paused, c.outcome(it).Reason)
 					require.Equal(t, items[1].Key, c.outcome(it).By.Key)
 				} else {
@@ -195,9 +195,9 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group. The sender learns later that the event is stored.
-// When the event is submitted again, Release returns Stored, and the pause ends without a
-// request.
+// An item in doubt pauses its group. Later the sender gets to know that SQS has stored the
+// event. An item with the same event is submitted, but is too late to be sent. The sender's
+// Release returns the fate Stored for this item, and this ends the pause.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -233,8 +233,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		// This event is still in doubt. But another event caused the pause, so this event
-		// is not sent again.
+		// The first event is still in doubt, but the second event has paused the group. Only
+		// the second event may be resent, so this resend of the first event is not sent.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
@@ -247,8 +247,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 	})
 }
 
-// The context of an item ends. This pauses the group only if the item may have been
-// stored.
+// The context of an item ends. Under PauseInDoubt, this pauses the group only if SQS may have
+// stored the item. Under PauseOnFailure, it also pauses the group after a failed attempt.
 func TestWithdrawnItemsAndPauses(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
@@ -283,7 +283,8 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 	}
 }
 
-// After an item fails, only later items of the same group and call are not sent.
+// SQS or Admit refuses an item. The later items with the same group and the same Call are not
+// sent. The items of other groups and other calls are sent.
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {
@@ -305,9 +306,8 @@ func TestACallStopsAtAFailure(t *testing.T) {
 					for i, it := range items {
 						if it == bad {
 							answers[i] = refused()
-							// Let the later items of the request fail, too. If one of
-							// them were stored, the failed item (bad) would have the
-							// reason Overtaken.
+							// The later items of the request fail too, so that no later
+							// item overtakes the item bad.
 							for j := range items[i+1:] {
 								answers[i+1+j] = failed()
 							}
@@ -337,9 +337,8 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// Three items fail in one request, and SQS refuses the first for good. The third item has
-// the same Call as the first, so it is not sent again. The second has no Call and is sent
-// again.
+// A request contains three items. SQS refuses item 0, and items 1 and 2 fail. Item 2 has the
+// same Call as item 0, so it gets no retry. Item 1 has no Call and gets a retry.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse, fail, fail))

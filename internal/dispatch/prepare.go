@@ -2,9 +2,12 @@ package dispatch
 
 import "time"
 
-// prepare starts a goroutine that calls the sender's Prepare with the next items of the
-// batch's groups. It starts none if enough items are prepared, or if the ready groups fill
-// the next request anyway.
+// prepare is called at the start of a request. It chooses items that may be in the next
+// requests: the next items of the groups in this request. A new goroutine then calls
+// Sender.Prepare with these items.
+//
+// prepare does nothing if enough items are already prepared. It also does nothing if other
+// groups have enough items to fill the next request.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -12,18 +15,20 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// last has the last chosen item of each group that may have more items to prepare.
-	last := make([]*Item[M], 0, len(b.groups))
+	// For each group that may have further items to prepare, lastChosen has the group's last
+	// item in the request or in the list items.
+	lastChosen := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {
-			last = append(last, it)
+			lastChosen = append(lastChosen, it)
 		}
 	}
 	for {
-		// Choose one more item in each group with the fewest prepared items. With equal
-		// numbers in all groups, each later request can take an item from every group.
+		// Find the groups with the fewest prepared items, and prepare one more item of each
+		// such group. If all groups have about as many prepared items, each later request
+		// can contain an item of every group.
 		fewest, groups := 0, 0
-		for _, it := range last {
+		for _, it := range lastChosen {
 			switch n := it.queue.prepared; {
 			case groups == 0 || n < fewest:
 				fewest, groups = n, 1
@@ -34,8 +39,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 		if groups == 0 || len(items)+groups > most {
 			break
 		}
-		more := last[:0]
-		for _, it := range last {
+		more := lastChosen[:0]
+		for _, it := range lastChosen {
 			if it.queue.prepared == fewest {
 				it = d.nextToPrepare(it)
 				if it == nil || contains(b.items, it.Key) || contains(items, it.Key) || size+it.Size > maxBytes {
@@ -48,7 +53,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 			}
 			more = append(more, it)
 		}
-		last = more
+		lastChosen = more
 	}
 	if len(items) > 0 {
 		d.workers++
@@ -56,8 +61,9 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	}
 }
 
-// nextToPrepare returns the next item of the group that is not prepared yet, if this item
-// may be prepared now. Otherwise it returns nil.
+// nextToPrepare returns the first unprepared item after the given item. It returns nil if
+// there is no such item, or if this item is in a call of Prepare or must not follow other
+// items (mayFollow).
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next
@@ -92,8 +98,9 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 		now := time.Now()
 		for _, it := range items {
 			d.takeBack(it, Hold, now)
-			// Do not use it.queue: an item withdrawn during Prepare has left its queue,
-			// and the queue may serve another group now.
+			// Look up the queue: it.queue may belong to another group now. If the item's
+			// context ended during Prepare, the item has left its queue, and empty queues
+			// are reused.
 			if g := d.groups[it.Group]; g != nil && !g.busy && !g.queued {
 				d.schedule(g, now)
 			}

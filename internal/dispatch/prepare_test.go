@@ -18,8 +18,9 @@ func preparing() Options {
 	return o
 }
 
-// During a request for a group, Prepare gets the group's next items. One call gets at
-// most half of Options.Prepared items. Afterwards the items are sent in order.
+// During a request with an item of a group, the dispatcher calls Prepare for the next items
+// of the group. One call gets at most half of Options.Prepared items. Afterwards the items
+// are sent in order.
 func TestPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take
@@ -56,8 +57,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// Prepare is not called for the groups of a request if other groups have enough items to
-// fill the next request.
+// If many groups have waiting items, the next request is full without further items of the
+// groups in the current request. The dispatcher then does not call Prepare.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -72,8 +73,9 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// The second item of group a has the event of the first item, and the second item of group
-// b is refused. Prepare skips these items and the items after them.
+// Some items cannot be sent in the next request, so the dispatcher does not call Prepare for
+// them. In group a, the first two items have the same event. In group b, the second item is
+// refused. The third item of each group waits for the second item.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)

@@ -23,7 +23,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		// If a request was under way, Admit or Send has ended this goroutine
 		// (runtime.Goexit), so the answers are unknown.
 		if requesting {
-			d.record(b, attempt.Troubled)
+			d.applyAnswers(b, attempt.Troubled)
 		}
 		d.workers--
 		d.startWork(time.Now())
@@ -34,7 +34,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		load := d.request(b)
 		requesting = false
 		d.mu.Lock()
-		now := d.record(b, load)
+		now := d.applyAnswers(b, load)
 		d.keepForReuse(b)
 		if d.toReport.n > 0 && d.reporters == 0 {
 			d.reporters++
@@ -46,7 +46,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 			d.mu.Lock()
 			now = time.Now()
 		}
-		if b = d.next(now); b == nil {
+		if b = d.nextBatch(now); b == nil {
 			d.workers--
 		}
 		d.startWork(now)
@@ -69,9 +69,9 @@ func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	return d.sender.Send(b.admitted, b.answers[:len(b.admitted)])
 }
 
-// record applies the answers of a request to the items of its batch. Their groups are then
-// no longer busy.
-func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
+// applyAnswers records the answers to a request in the items of the request, and permits
+// further requests for their groups.
+func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 	now := time.Now()
 	d.calls--
 	if len(b.admitted) > 0 {
@@ -86,9 +86,9 @@ func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 			n++
 		}
 		g.busy = false
-		answer += d.recordGroup(g, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
+		answer += d.applyToGroup(g, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
 		first += n
-		d.leave(g)
+		d.moveDecided(g)
 		if !g.queued {
 			d.schedule(g, now)
 		}
@@ -96,12 +96,12 @@ func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// recordGroup applies one request's answers to the items of one group, and returns the
-// number of items with an answer. The parameter entries is the number of all items in the
-// request.
-func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
-	// Find the last item that this request stored. Failed items before it get no retry,
-	// because a retry would be out of order.
+// applyToGroup is the part of applyAnswers for the items of one group. It returns the number
+// of these items that were sent and so have an answer. The parameter entries is the number
+// of sent items in the whole request.
+func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
+	// Find the last item that this request stored. Earlier items that failed get no retry,
+	// because SQS would store them out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
 		if admissions[i] != Send {
@@ -134,12 +134,13 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
-				// The outcome is already decided, and perhaps being reported, so it must
-				// not change. Only pass the error code to release().
+				// The context ended during the request and decided the outcome. The
+				// outcome may already be reported, so do not set Outcome.Answer. Only pass
+				// the error code, for a pause.
 				d.release(it, a.Code, now)
 			}
-			it.recording = false // the decided outcome does not wait for the store
-			d.free(it)
+			it.recording = false // Send may have set it, but this report does not wait
+			d.leaveRequest(it)
 			for _, e := range items[:i] {
 				if mayBeStored {
 					e.noteOvertaker(it.request)
@@ -175,22 +176,22 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 	return sent
 }
 
-// takeBack undoes startAttempt for an item that Admit left out or that was only prepared.
-// If the outcome was decided meanwhile, takeBack calls release. Otherwise it calls notSent.
+// takeBack undoes startAttempt for an item that was not sent: Admit left the item out of the
+// request, or Sender.Prepare has returned. If the item's context has ended meanwhile,
+// takeBack completes the item's end.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
 		d.release(it, it.Outcome.Answer.Code, now)
-		d.free(it)
+		d.leaveRequest(it)
 		return
 	}
 	it.phase = waiting
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item for which Admit did not answer Send. Depending on the admission,
-// it ends the item, delays it, lets the sender change it (Revise), or leaves it for the
-// next request.
+// notSent handles an item that is left out of a request. Depending on the admission, it ends
+// the item, puts the item off, calls Sender.Revise, or leaves the item for the next request.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -226,9 +227,9 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item of
-// the group. Sequence numbers increase within a group, so the overtaken item has the higher
-// number.
+// nameOvertaken sets Outcome.Overtaken of each item of a group if SQS stored a later item
+// first. SQS numbers the items of a group in the order of storing. An overtaken item
+// therefore has a higher sequence number than a later item.
 func nameOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
@@ -259,17 +260,17 @@ func isAbove(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }
 
-// end decides the outcome of an item and releases the item. The item has had no attempt,
-// or its last attempt did not prove that SQS stored it.
+// end gives an item its outcome, at a time when the item is in no request. No answer has
+// shown that SQS stored the item.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = decided
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item and gets the item's fate from Sender.Conclude. If
-// the item is not stored, later items of its group with the same Item.Call are not sent,
-// except under the policy NeverPause.
+// decide sets the outcome of an item, with the fate from Sender.Conclude. If the item is
+// not stored, decide also stops the later items with the same Call and group, unless the
+// policy is NeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -284,9 +285,9 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker notes a request that may have stored a later item of the group. It sets
-// Outcome.Overtaken if a later request stored this item. If this item is not stored yet,
-// the field overtaker keeps the lowest request number.
+// noteOvertaker is called if SQS may have stored a later item of the group. The parameter
+// request is the number of the request that may have done so. This item is overtaken if a
+// request with a higher number has stored this item, or stores it later.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -294,19 +295,19 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 			it.Outcome.Overtaken = true
 		}
 	case it.overtaker == 0 || request < it.overtaker:
-		it.overtaker = request
+		it.overtaker = request // applyToGroup compares it when SQS stores this item
 	}
 }
 
-// isStored reports whether the last attempt of an item stored it and the item has not left
-// its queue.
+// isStored reports whether the answer to the last attempt has shown that SQS stored the
+// item, and the item is still in its queue.
 func (it *Item[M]) isStored() bool {
 	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release calls the sender's Release for an item that is in no request. If the returned
-// fate is Stored, release ends the item's pause. Otherwise it calls pause. The parameter
-// code is SQS's last error code for the item.
+// release calls Sender.Release for an item that is in no request. Depending on the returned
+// fate, it ends a pause for the item's event, or may pause the group. The parameter code is
+// SQS's last error code for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.Stored {
@@ -316,12 +317,13 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, pauseEnd, now)
 }
 
-// leave moves decided items from the front of a queue to groupQueue.outcomes, from which
-// they are reported. It stops at a stored item while Outcome.Overtaken is uncertain (see
-// inDoubtAfter).
-func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
+// moveDecided moves the items with an outcome at the front of a queue to the list
+// groupQueue.outcomes, so that they can be reported.
+func (d *Dispatcher[M]) moveDecided(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
-		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {
+		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && it.mayBeOvertaken() {
+			// Wait for the outcome of the later item, which decides whether this item is
+			// reported as overtaken.
 			return
 		}
 		g.remove(it)
@@ -329,8 +331,9 @@ func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	}
 }
 
-// withdraw ends an item because a context ended, and moves it to groupQueue.outcomes. The
-// caller of withdraw must then call leave, because later items may now be reported.
+// withdraw ends an item because a context ended, and moves the item to the list
+// groupQueue.outcomes. The caller must then call moveDecided, because the outcomes of later
+// items may no longer have to wait.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	g := it.queue
 	d.visited++
@@ -344,10 +347,10 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		return
 	case decided:
 		if it.recording {
-			it.recorded(false)
+			it.endRecording(false)
 		}
-		if it.isStored() && !it.duplicate && g.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // SQS may have stored a later item before this one
+		if it.isStored() && !it.duplicate && it.mayBeOvertaken() {
+			it.Outcome.Overtaken = true // possibly: this report does not wait until it is certain
 		}
 	case inFlight:
 		it.Outcome.Cause = cause

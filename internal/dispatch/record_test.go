@@ -36,8 +36,8 @@ func TestFinalAnswers(t *testing.T) {
 	})
 }
 
-// The first attempt gets no answer, so SQS may have stored the item. SQS refuses the
-// second attempt. This does not end the doubt.
+// The first attempt gets no answer, so SQS may have stored the item. SQS refuses the second
+// attempt. The item is still in doubt.
 func TestADoubtStays(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.script(answers(c.lose), answers(refuse))
@@ -109,8 +109,8 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// An item's context ends during Admit. The item is reported as not stored, and is not
-// sent.
+// The context of an item ends during a call of Admit for the item. The item is reported as
+// not stored, so it must not be sent after Admit.
 func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {

@@ -6,25 +6,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// A reporter is a goroutine that calls Sender.Report for one outcome after another. If
-// calls of Report block all reporters, more reporters start after the time patience.
+// A reporter is a goroutine that calls Sender.Report for one outcome after another. If all
+// reporters are blocked in Report for about the duration patience, more reporters start.
 const patience = time.Millisecond
 
-// queueOutcome appends a decided item to g.outcomes, the list of outcomes to report. The
-// item has already left the queue.
+// queueOutcome appends an item with an outcome to g.outcomes, the list of items to report.
+// The item has already left the group's queue.
 func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
 	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
-		it.Outcome.Attempts-- // the request does not contain the item
+		it.Outcome.Attempts-- // the last attempt was counted, but Admit leaves the item out
 	}
 	if it.phase != decidedInFlight {
 		it.phase = leftQueue
 	}
 	if d.forced && it.isRecording() {
-		it.recorded(false)
+		it.endRecording(false)
 	}
 	if it.isRecording() {
-		d.records = true
+		d.usesStore = true
 	} else {
 		d.unwatch(it)
 	}
@@ -47,15 +47,15 @@ func (g *groupQueue[M]) canReport() bool {
 	return g.outcomes.head != nil && !g.outcomes.head.isRecording()
 }
 
-// giveUpRecord stops waiting for the store: the outcome of the item is reported although
-// the store has not recorded the item (see MarkRecording). It moves the outcome in front
-// of the group's outcomes that still wait for the store.
+// giveUpRecord lets the outcome of a withdrawn item be reported without waiting for the
+// sender's store. Neither this item nor earlier items of the group delay the report:
+// giveUpRecord moves the item in front of all items that wait for the store.
 func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	if it.isRecording() {
-		it.recorded(false)
+		it.endRecording(false)
 		d.unwatch(it)
 	}
-	for e := g.outcomes.head; d.records && e != it; e = e.next {
+	for e := g.outcomes.head; d.usesStore && e != it; e = e.next {
 		if e.isRecording() {
 			g.outcomes.remove(it)
 			g.outcomes.insert(it, e)
@@ -94,27 +94,27 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is called by the timer watchdog. If outcomes wait and none was reported
-// since the previous call, it starts more reporters, at most doubling their number. It
-// calls returnRoom, because blocked reporters cannot.
+// watchReporters is called by the timer watchdog. If outcomes wait and no outcome was
+// reported since the previous call, it starts more reporters, at most doubling their
+// number. It also does some work of reporters and workers, which may all be blocked now.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
 	d.watching = false
 	d.returnRoom()
-	// Start the next request here: a worker blocked in a call of Report cannot.
+	// A worker blocked in Report cannot make the next request, so start another worker.
 	d.startWork(time.Now())
 	if d.toReport.n == 0 {
 		d.mu.Unlock()
 		return
 	}
-	if d.seen == seen && d.reporters > 0 {
+	if d.seenReported == seen && d.reporters > 0 {
 		for range min(d.toReport.n, d.reporters) {
 			d.reporters++
 			go d.reportLoop()
 		}
 	}
-	d.seen = seen
+	d.seenReported = seen
 	d.watching = true
 	d.watchdog.Reset(patience)
 	d.mu.Unlock()
@@ -146,9 +146,9 @@ func (d *Dispatcher[M]) reportLoop() {
 			it = g.outcomes.pop()
 			it.inOutcomes = false
 			g.reporting = it
-			if d.freed > 0 {
-				// The buffer still counts d.freed items that were already reported. If
-				// the next report blocks, watchReporters frees their room.
+			if d.unreturnedItems > 0 {
+				// The room of some reported items is not yet free in the buffer. If the
+				// next report blocks, watchReporters frees this room.
 				d.setWatchdog()
 			}
 			d.mu.Unlock()
@@ -157,7 +157,7 @@ func (d *Dispatcher[M]) reportLoop() {
 			d.countReported(it)
 		}
 		d.queueNextOutcome(g)
-		if d.toReport.n == 0 || d.freed >= freeBatch {
+		if d.toReport.n == 0 || d.unreturnedItems >= freeBatch {
 			d.returnRoom()
 		}
 	}
@@ -176,11 +176,11 @@ func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 	d.sender.Report(it)
 }
 
-// countReported removes a reported item from the dispatcher's counts and drops its
-// message.
+// countReported removes a reported item from the dispatcher's counts. It also drops the
+// item's message, unless the item is still in a request.
 func (d *Dispatcher[M]) countReported(it *Item[M]) {
-	d.freed++
-	d.freedBytes += it.room
+	d.unreturnedItems++
+	d.unreturnedBytes += it.room
 	d.reported++
 	d.items--
 	d.leaveEpoch(it)
@@ -190,23 +190,23 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// A reporter gives the room of reported items back to the buffer after freeBatch items, or
-// when no outcomes wait. Room for each single item would wake a caller of Reserve each
-// time.
+// A reporter gives the room of reported items back to the buffer after every freeBatch
+// items, and when no outcomes wait. Giving back the room of each item separately would take
+// longer, because each time a waiting caller of Reserve could wake up.
 const freeBatch = 64
 
 // returnRoom gives the room of reported items back to the buffer.
 func (d *Dispatcher[M]) returnRoom() {
-	if d.freed > 0 {
-		d.buffer.leave(d.freed, d.freedBytes)
-		d.freed, d.freedBytes = 0, 0
+	if d.unreturnedItems > 0 {
+		d.buffer.leave(d.unreturnedItems, d.unreturnedBytes)
+		d.unreturnedItems, d.unreturnedBytes = 0, 0
 	}
 }
 
-// free is called after a request, for each item whose outcome was decided during the
-// request. If the outcome was already reported, free drops the message. Otherwise
-// countReported drops the message after the report.
-func (d *Dispatcher[M]) free(it *Item[M]) {
+// leaveRequest is called at the end of a request or of a call of Prepare, for each item
+// whose context has ended during this time. If the item is already reported, leaveRequest
+// drops the message. Otherwise countReported drops the message after the report.
+func (d *Dispatcher[M]) leaveRequest(it *Item[M]) {
 	it.phase = leftQueue
 	if it.epoch == nil { // already reported
 		var none M
@@ -226,9 +226,9 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 	d.drop(g)
 }
 
-// Withdraw ends all items of the given call, or only the given item if call is nil, because
-// the caller's context has ended. Withdraw reports these items itself, so the caller does
-// not wait for blocked reports of earlier items.
+// Withdraw ends items because their caller's context has ended: all items with the given
+// Call, or the given item if call is nil. It calls Sender.Report for these items in the
+// caller's goroutine, so that the caller need not wait for the reports of earlier items.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]
@@ -242,7 +242,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	} else if item != nil && item.queue != nil { // Revise may have moved the item to another group
 		g := item.queue
 		d.withdraw(item, cause, now)
-		d.leave(g)
+		d.moveDecided(g)
 		if item.inOutcomes {
 			g.outcomes.remove(item)
 			d.addOutOfTurn(item, &out)
@@ -254,28 +254,29 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.reportAll(out, false)
 }
 
-// addOutOfTurn adds an item to the list out. Withdraw then reports the item without
-// waiting for earlier items of its group or for the store. The caller has already removed
-// the item from its group.
+// addOutOfTurn adds an item to out, the list of items that Withdraw reports immediately.
+// The report does not wait for earlier items of the group or for the sender's store. The
+// caller has already removed the item from its group.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.inOutcomes = false
 	if it.isRecording() {
-		it.recorded(false)
+		it.endRecording(false)
 		d.unwatch(it)
 	}
 	out.push(it)
 }
 
-// requeue puts a group with removed outcomes into the list of groups to report, or drops
-// the group if it is empty.
+// requeue is called after outcomes of a group were removed. If the group's first outcome can
+// be reported now, it puts the group into the list of groups to report. If the group is
+// empty, it drops the group.
 func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
 	if d.queueForReport(g); !g.reportQueued {
 		d.drop(g)
 	}
 }
 
-// takeMatching moves the outcomes for which match returns true from a group to the list
-// out.
+// takeMatching moves items from a group's list of outcomes to the list out, if match returns
+// true for the item. It returns the number of items that it has visited.
 func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
 	all := g.outcomes
 	g.outcomes = itemList[M]{}
@@ -290,8 +291,9 @@ func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool
 	return visited
 }
 
-// reportAll reports the outcomes of a list one after another. The parameter counted is
-// true if d.reporters counts the calling goroutine.
+// reportAll reports the items of a list one after another. The parameter counted is true if
+// this goroutine is a reporter and so is counted in d.reporters, and false if it belongs to
+// a caller of Withdraw.
 func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 	var it *Item[M]
 	returned := false

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// The model sender checks that each item is reported exactly once, and the items of a
-// group one after another.
+// In all tests, the type modelSender checks that the dispatcher reports each item once, and
+// never calls Report for two items of a group at the same time.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -88,7 +88,8 @@ func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
 	})
 }
 
-// The sender's Report ends its goroutine. All other items are still sent and reported.
+// For every third item, the method Report of the sender ends its goroutine (runtime.Goexit).
+// The dispatcher still sends and reports all items.
 func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -165,15 +166,15 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor marks items as items of a call that waits for their outcomes.
+// waitingFor sets the Call of items, and marks the items as items for which a caller waits.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.blocking = call, true
 	}
 }
 
-// While the report of an item blocks, Withdraw immediately reports later items of the
-// same group that belong to the given Call.
+// A call of Report for an item blocks. Later items of the group have the Call that is passed
+// to Withdraw. Withdraw reports these items immediately.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -230,12 +231,12 @@ func TestWithdrawOne(t *testing.T) {
 		pass(time.Millisecond)
 		c.d.Withdraw(nil, items[1], errOver)
 		require.Equal(t, []int{1}, c.reported())
-		c.d.Withdraw(nil, items[0], errOver) // in a request
+		c.d.Withdraw(nil, items[0], errOver) // this item is in a request
 		require.Equal(t, []int{1, 0}, c.reported())
 		require.Equal(t, attempt.InDoubt, c.outcome(items[0]).Fate)
 		require.Equal(t, attempt.NotStored, c.outcome(items[1]).Fate)
 		c.flush()
-		c.d.Withdraw(nil, items[2], errOver) // already decided
+		c.d.Withdraw(nil, items[2], errOver) // this item is already reported
 		c.d.Withdraw(nil, c.item("a"), errOver)
 		c.d.Withdraw(nil, nil, errOver)
 		c.d.Withdraw(&Call{}, nil, errOver)
@@ -243,8 +244,8 @@ func TestWithdrawOne(t *testing.T) {
 	})
 }
 
-// If the report of an item is running, Withdraw neither reports the item nor waits for
-// the report.
+// Withdraw is called during the report of its item. It does not report the item a second
+// time, and returns before the end of the report.
 func TestWithdrawDuringTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
@@ -258,8 +259,8 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 	})
 }
 
-// Withdraw calls Report for the items of a call, and each Report ends its goroutine
-// (runtime.Goexit). All items of the call are still reported.
+// Withdraw calls Report for ten items with the same Call. Each call of Report ends the
+// goroutine in which it runs (runtime.Goexit). Withdraw still reports all ten items.
 func TestAReportEndsTheCaller(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		call := &Call{}

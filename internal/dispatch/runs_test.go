@@ -31,8 +31,9 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// One request sends the items 0, 1 and 2. The service stores only item 1, and all answers
-// are lost. The next request stores items 0 and 2. Only item 0 is reported as overtaken.
+// The first request contains the items 0, 1 and 2. The service stores only item 1, and the
+// answers are lost. The second request stores items 0 and 2. Item 0 is stored after item 1,
+// so item 0 is reported with Outcome.Overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -46,9 +47,9 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// Request 1 sends two items, and its answer is lost. Request 2 stores the first item. The
-// outcome of the first item waits for the fate of the second, which may have been stored
-// first.
+// The first request contains two items, and the answers are lost. The second request stores
+// the first item, and the second item fails. The first request may have stored the second
+// item, before the first item. The report of the first item waits until this is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelSender) {
@@ -121,8 +122,8 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// An item is reported as overtaken only if SQS may have stored a later item of its group
-// first.
+// In each of these cases, it is certain in the end that SQS has not stored the second item
+// before the first item. The first item is reported without Outcome.Overtaken.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -154,9 +155,9 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// SQS answers the second of three items as a duplicate, with the sequence number of an
-// earlier submission. This number is lower than the first item's, but the first item is not
-// overtaken.
+// SQS has stored the event of the second of three items before the test sends these items.
+// The answer for the second item therefore has an old sequence number, lower than the number
+// of the first item. This does not mean that the second item has overtaken the first item.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")
@@ -175,16 +176,17 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// The third of three items is stored before the first item. The second item was stored by
-// another producer and has no sequence number. The first item is still reported as
-// overtaken.
+// Item 2 is stored before item 0, so item 0 must be reported with Outcome.Overtaken. Item 1
+// has no sequence number, because another producer has stored its event. The comparison of
+// the sequence numbers of items 0 and 2 must skip item 1.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
 		c.script(answers(lose, fail, c.lose), answers(c.store, func(it *item) attempt.Answer {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.event(it.Key).storedItem, c.event(it.Key).known = 99, attempt.Stored // by another producer
+			// Another producer has stored the event (as item 99), and the sender knows it.
+			c.event(it.Key).storedItem, c.event(it.Key).known = 99, attempt.Stored
 			return refused()
 		}, fail))
 		c.submit(items...)
@@ -217,9 +219,9 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// At random, the service loses answers, stores only some entries or returns errors, and
-// contexts end. The model sender checks that every item stored after a later item of its
-// group is reported as overtaken.
+// At random, the service loses answers, stores only some entries of a request or returns
+// errors, and contexts end. The modelSender checks that each overtaken item is reported with
+// Outcome.Overtaken.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -262,9 +264,9 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service fail at random. The parameters are probabilities: lose for a
-// request without an answer, drop+0.3 for an entry of such a request to be lost, and fail
-// for an entry to fail.
+// unreliable makes the service fail at random. It loses the answer to a request with the
+// probability lose. In such a request, the service does not store an item with the
+// probability drop+0.3. In other requests, an item fails with the probability fail.
 func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

@@ -47,9 +47,9 @@ func (c *modelSender) storeAll(items []*item, answers []attempt.Answer) attempt.
 	return attempt.Passed
 }
 
-// script sets how the service handles the next requests: the function requests[0] handles
-// the next request, requests[1] the request after it, and so on. All items of later
-// requests are stored.
+// script sets how the service handles requests: the function requests[0] handles the first
+// request, requests[1] the second request, and so on. After these requests, the service
+// stores all items.
 func (c *modelSender) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
@@ -67,7 +67,8 @@ func (c *modelSender) script(requests ...func(items []*item, answers []attempt.A
 	}
 }
 
-// each returns a function for script. It sets the answer for each item to answer(item).
+// each returns an argument for modelSender.script: a function that calls answer for each item
+// of a request.
 func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {
@@ -76,8 +77,8 @@ func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	}
 }
 
-// answers returns the simulated service's reaction to one request: the items get the given
-// answers in order.
+// answers returns an argument for modelSender.script: a function that calls answer[0] for the
+// first item of a request, answer[1] for the second item, and so on.
 func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

@@ -6,14 +6,14 @@ import (
 )
 
 // watcher withdraws items when their context ends. All items with the same context share a
-// watcher. The dispatcher calls methods of a context under no lock, because a context may
-// have any type.
+// watcher. A context may have a type of the user, with methods that block or call the
+// producer. The dispatcher therefore calls the methods of a context without a lock.
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
 	first, last *Item[M] // items with this context, in the order of submission
-	// stop ends the watch of the context. It is nil until begin has started the watch. It
-	// must not be called under the lock (see unwatch).
+	// stop is the result of context.AfterFunc; nil before the call. Call stop without a lock
+	// (see unwatch).
 	stop  func() bool
 	ended bool  // the context has ended; no item is sent any more
 	cause error // the context's cause
@@ -23,8 +23,8 @@ type watcher[M any] struct {
 // lock for a moment.
 const withdrawBatch = 64
 
-// watch adds the item to the watcher of its context. It returns nil or a new watcher;
-// the caller must call begin with a new watcher.
+// watch adds the item to the watcher of its context. If watch makes a new watcher, it
+// returns the watcher, and the caller must call startWatching. Otherwise watch returns nil.
 func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	done := it.done
 	if done == nil {
@@ -45,9 +45,10 @@ func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	return fresh
 }
 
-// begin starts to watch the context. If all items have left the watcher meanwhile, begin
-// stops the watch again.
-func (d *Dispatcher[M]) begin(w *watcher[M]) {
+// startWatching calls context.AfterFunc for a new watcher. The caller does not hold the lock,
+// so all items may have left the watcher meanwhile. The watcher is then not needed, and
+// startWatching stops it.
+func (d *Dispatcher[M]) startWatching(w *watcher[M]) {
 	stop := context.AfterFunc(w.ctx, func() { d.contextEnded(w) })
 	d.mu.Lock()
 	gone := w.first == nil
@@ -60,8 +61,9 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item, which has left its group's queue, from the watcher of its
-// context. The last item takes watcher.stop: reportItem calls stop without the lock.
+// unwatch removes an item from the watcher of the item's context. After the last item, the
+// watcher must be stopped, but not under the lock. So unwatch moves the function stop from
+// the watcher to this item, and reportItem calls the function later.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {
@@ -91,13 +93,13 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	// Give the items their outcomes in submission order. Each group has this order, too,
-	// unless Revise has moved an item to the group.
+	// Withdraw the items in the order of submission. This is also their order in each group,
+	// except for items that Revise has moved to another group.
 	for n := 1; w.first != nil; n++ {
 		it := w.first
 		g := it.queue
 		d.withdraw(it, cause, now)
-		d.leave(g)
+		d.moveDecided(g)
 		if n%withdrawBatch == 0 {
 			d.startWork(now)
 			d.mu.Unlock()

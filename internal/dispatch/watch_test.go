@@ -115,8 +115,8 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	}
 }
 
-// Items in many groups have the same context, such as a program's shutdown context. When
-// the context ends, only these items end, in the order of each group.
+// Items of many groups have the same context. When the context ends, these items end, in the
+// order of each group. Items without this context are sent as usual.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -178,15 +178,15 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 	})
 }
 
-// counted is a context that counts calls of AfterFunc (begun), and calls not stopped yet
-// (watches).
+// counted is a context for counting calls of AfterFunc: begun is the number of all calls, and
+// watches is the number of calls that are not yet stopped.
 type counted struct {
 	context.Context
 	begun, watches atomic.Int64
 }
 
-// Value hides the values of the embedded context. With these values, package context
-// would find the embedded cancelable context and watch it directly, without a call of
+// Value returns nil to make package context call the method AfterFunc. Otherwise package
+// context would find the embedded context through its method Value, and would not call
 // AfterFunc.
 func (c *counted) Value(any) any { return nil }
 
@@ -219,7 +219,8 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 	})
 }
 
-// A context never ends. When its items are reported, the dispatcher no longer watches it.
+// A context never ends. When all items with this context are reported, the dispatcher stops
+// watching the context.
 func TestALongContext(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		parent, cancel := context.WithCancel(t.Context())
@@ -238,8 +239,8 @@ func TestALongContext(t *testing.T) {
 	})
 }
 
-// An item fails repeatedly until its context ends. The next item of the group is then
-// sent.
+// An item fails repeatedly, and the next item of its group waits. When the context of the
+// failing item ends, the next item is sent.
 func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -260,8 +261,8 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 
 type childKey struct{}
 
-// At the end of a context, the dispatcher visits only this context's items: at most two
-// visits for each of 40,000 items of one group, even with a separate context for each.
+// At the end of a context, the dispatcher visits only the items with this context, and not
+// all items of their group. A group has 40,000 items, and the test permits 80,000 visits.
 func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
 	const n = 40_000
 	one := func() (*Dispatcher[int], func()) {

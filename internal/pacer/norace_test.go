@@ -2,5 +2,5 @@
 
 package pacer_test
 
-// seeds is the number of seeds of each simulation.
+// seeds is the number of runs of each simulation. Each run has a different seed.
 const seeds = 5

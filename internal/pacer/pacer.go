@@ -6,9 +6,9 @@
 // nothing until there are clearly more throttles than chance explains. Then it searches
 // for the highest rate without throttles and stays just below this rate.
 //
-// A Pacer does not limit the number of calls in flight. It lowers the rate only if more
-// than about 3 % of the calls are throttled, or if more than half of the calls fail
-// because of the service or the connection.
+// A Pacer does not limit the number of calls in flight. It begins to limit the rate only if
+// more than about 3 % of the calls are throttled, or more than half of the calls fail for
+// other reasons.
 //
 // SQS may also throttle single calls at random, without a quota. Such a throttle is
 // called stray. Many stray throttles look like a quota, so they make a Pacer slower than
@@ -34,172 +34,186 @@ const (
 	lowestRate  = 10  // calls per second, enough to notice the end of an outage
 	highestRate = 1e6 // calls per second; above this rate the limit is dropped, as no queue is faster
 
-	// timerDelay is the time by which a timer may fire late. Wait permits a small burst
-	// after a late timer: the calls that could have started during this delay may start
-	// together.
+	// A timer may fire late by up to timerDelay. Wait permits a small burst then: the calls
+	// that could have started during the delay may start together.
 	timerDelay = 10 * time.Millisecond
 
-	// A period begins when the rate changes, except by trimKeep. In a light period, fewer
-	// calls start than inUse (80 %) of the allowed calls. Such a period ends after
-	// lightTime, because it does not show whether the rate is too high.
-	inUse     = 0.8
-	lightTime = time.Second
+	// The pacer counts calls in periods. A new period begins with each change of the rate,
+	// except for the small correction by trimKeep.
+	//
+	// If fewer than inUse (80 %) of the allowed calls start, a period does not show whether
+	// SQS accepts the rate. Such a period ends after underusedTime. Without a limit, every
+	// period ends after this time.
+	inUse         = 0.8
+	underusedTime = time.Second
 
-	// usedTime is the shortest period that the pacer uses to measure how many calls start
-	// per second.
+	// After usedTime, a period is long enough to measure how many calls start per second.
 	usedTime = 100 * time.Millisecond
 )
 
-// These constants decide when to lower the rate. The pacer keeps a sum (type evidence): a
-// call that fails adds 1, and a call that succeeds subtracts a credit. When the sum reaches
-// a limit, the pacer lowers the rate.
+// These constants decide when to lower the rate. The pacer keeps two sums, one for throttled
+// calls and one for calls that fail for other reasons (type evidence). Each failed call adds
+// 1 to its sum. Each successful call subtracts a credit, a number of at most 1. When a sum
+// reaches its limit, the pacer lowers the rate.
 const (
-	// Four throttles with few successful calls between them reach the limit, and count as a
-	// sign of a quota. If SQS throttles 1 % of the calls at random, this happens by mistake
-	// about once in 150,000 calls.
+	// Four throttles in a row reach the limit, or five throttles with at most 33 successful
+	// calls between them. The pacer takes this as a sign of a quota. If SQS throttles 1 % of
+	// the calls at random, this conclusion is wrong about once in 80,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// With a credit of 1, the limit is reached only if more than half of the calls fail. A
-	// lower rate rarely helps if a service fails only some calls.
+	// With a credit of 1, the sum reaches the limit only if more than half of the calls
+	// fail. If fewer calls fail, a lower rate rarely helps.
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// When the pacer lowers the rate, requests already on the way still use up the quota,
-	// for about half of a round trip. The pacer ignores answers to requests started in
-	// this time (at most settleMost) or earlier.
+	// After lowering the rate, the pacer ignores the answers to all earlier requests, and to
+	// the requests of the next half round trip (at most settleMost). For so long, requests
+	// sent at the old rate still arrive at SQS and use up the quota.
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles, for which no quota is the cause. Stray throttles
-// hit the same share of calls at every rate. So if a very low rate has about the same share
-// of throttled calls as the earlier rate, the pacer restores the earlier rate.
-//
-// A share above strayMost never counts as stray, because producers that share a quota can
-// cause such throttles for each other.
+// These constants detect stray throttles: SQS throttles some calls at random, without a
+// quota. The share of stray throttles is the same at every rate, but a quota has no throttles
+// at a very low rate. So if the pacer has lowered the rate very far, and the share of
+// throttled calls is still about the same, the throttles are stray. The pacer then returns
+// to the earlier rate.
 const (
-	// A rate is very low if it is below this fraction of the calls per second that SQS
-	// accepted before the pacer lowered the rate.
+	// The pacer looks for stray throttles only at a very low rate. The rate must be below
+	// strayBelow times the number of calls per second that SQS accepted at the earlier rate.
 	strayBelow = 0.15
-	// Throttles are stray only if the share of throttled calls at a very low rate is at
-	// least this fraction of the share at the earlier rate.
+	// Throttles are stray only if the share of throttled calls at the very low rate is at
+	// least strayAlike (half) of the share at the earlier rate.
 	strayAlike = 0.5
-	// The largest share of throttled calls that the pacer may regard as stray throttles.
+	// If the share of throttled calls is above strayMost, the throttles do not count as
+	// stray: other producers with the same quota may be the cause.
 	strayMost = 0.1
-	// The pacer's estimate of the share of stray throttles is an average over about this
-	// number of calls.
+	// The pacer knows the share of stray throttles as an average over about strayFade calls.
 	strayFade = 2000
 
-	// With stray throttles, a successful call subtracts strayCredit times their share from
-	// the sum (type evidence), or throttleCredit if that is more. The first trial of a
-	// higher rate also permits strayTrial times the expected number of stray throttles.
+	// After the pacer has recognised stray throttles, it tolerates more throttles. The
+	// credit of a successful call is then strayCredit times the share of stray throttles,
+	// but at least throttleCredit. In the first trial of a higher rate, the pacer adds
+	// strayTrial times this share to failShare.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
 const (
-	// The pacer lowers the rate to searchKeep (an eighth) if more than heavyShare (75 %) of
-	// the calls failed, or if it had no limit yet. The share of failed calls then does not
-	// show how low the quota is.
+	// If more than heavyShare (75 %) of the calls failed, or if the pacer had no limit yet,
+	// the quota may be far below the rate. The new rate is then searchKeep (an eighth) of
+	// the rate in use, and the pacer searches upwards from there.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// In all other cases the pacer lowers the rate by cutShare times the share of failed
-	// calls: after failures of 10 % of the calls, by 8 %. It takes longer to correct a rate
-	// that is too low.
+	// In all other cases, the pacer lowers the rate by cutShare times the share of failed
+	// calls. For example, it lowers the rate by 8 % if 10 % of the calls failed. The new
+	// rate is rather too high than too low, because raising the rate takes longer.
 	cutShare = 0.8
 
-	// These constants apply after a failed trial of a higher rate. The held rate is the
-	// rate before the trial. If SQS accepted fewer calls per second than nearHeld (1.5)
-	// times the held rate, the pacer returns to the held rate.
+	// These constants apply after the failed trial of a higher rate. The pacer then compares
+	// the held rate (the rate before the trial) with the accepted rate (the number of calls
+	// per second that SQS accepted during the trial).
 	//
-	// If trialKeep (0.95) times the accepted calls per second is above the held rate, the
-	// pacer adds trialWeight (a quarter) of the difference. A trial has few calls, so the
-	// weight is small.
+	// If the accepted rate is below nearHeld times the held rate, the new rate is
+	//
+	//	held + trialWeight*(trialKeep*accepted - held)
+	//
+	// but not less than the held rate. The new rate is thus at most slightly above the held
+	// rate. The weight is small because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
 )
 
-// These constants decide when to raise the rate. The pacer holds a rate for some time and
-// then tries a higher rate. It holds each rate long enough to keep the throttles of such
-// trials below 1 % of the calls.
+// These constants decide when to raise the rate. The pacer holds a rate, that is, it keeps
+// the rate for some time. Then it tries a higher rate. A trial of a rate above the quota
+// causes throttles. The pacer holds each rate long enough to keep these throttles below 1 %
+// of the calls.
 const (
+	// The pacer holds a rate for at least holdTime and for holdCalls successful calls, but
+	// not longer than holdMost.
 	holdCalls = 800
 	holdTime  = 10 * time.Second
-	holdMost  = 25 * time.Second // longest time that a rate is held
+	holdMost  = 25 * time.Second
 
-	// After the pacer has held a rate, the first trial raises it by riseFirst (25 %), and
-	// each further trial by riseNext (50 %). After the rate was cut to an eighth
-	// (searchKeep), each trial doubles it (riseSearch) until SQS throttles calls again.
+	// The first trial raises the held rate by riseFirst (25 %). If SQS accepts this rate,
+	// further trials follow immediately, and each raises the rate by riseNext (50 %). After
+	// a cut to an eighth (searchKeep), each trial doubles the rate (riseSearch) until the
+	// pacer lowers the rate again.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial succeeds after trialCalls/rise² successful calls (160 calls with a rise of
-	// 0.25), and at least trialTime. After trialMost (6 s), trialCalls successful calls are
-	// enough.
+	// A trial that raises the rate by the share r succeeds after trialCalls/r² successful
+	// calls, for example after 160 calls if r is 0.25. A trial lasts at least trialTime.
+	// After trialMost, trialCalls successful calls are enough.
 	//
-	// The first trial needs the most calls, because it must use up the calls of the quota
-	// that SQS saved up while the rate was held.
+	// A quota permits a burst of calls if SQS accepted fewer calls before. The first trial
+	// needs the most calls, because it must use up this burst before throttles show that
+	// the rate is too high.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial fails when the number of throttles reaches failLeast + failShare *
-	// (number of successful calls), or more with stray throttles (strayTrial). The limit is
-	// low, because the rate then only returns to about the held rate.
+	// The first trial of a higher rate fails after failLeast throttles, plus failShare (2 %)
+	// of the number of successful calls. Stray throttles raise this limit (strayTrial). The
+	// limit is low because a wrong decision costs little: the pacer only returns to about
+	// the held rate.
 	failLeast = 2
 	failShare = 0.02
 
-	// A held rate may be slightly too high. After trimCalls successful calls, the pacer
-	// lowers it when the throttles of the period reach trimLeast plus trimShare (0.5 %) of
-	// the successful calls.
+	// A held rate may be slightly above the quota and so cause a few throttles. The pacer
+	// corrects the rate after at least trimCalls successful calls of the period, if the
+	// number of throttles reaches trimLeast plus trimShare (0.5 %) of the successful calls.
+	// The new rate is trimKeep (98 %) of the accepted calls per second.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
 	trimKeep  = 0.98
 )
 
-// Pacer spaces the starts of requests. The zero value is ready to use and has no limit.
-// The caller passes the time. A Pacer is not safe for concurrent use.
+// Pacer limits the rate at which requests start. The zero value is ready to use and has no
+// limit. A Pacer does not read the clock: the caller passes the current time to each method.
+// A Pacer is not safe for concurrent use.
 type Pacer struct {
 	rate   float64   // calls per second; 0 means no limit
-	tokens float64   // calls that may start now
-	at     time.Time // time at which tokens was last filled up
+	tokens float64   // number of calls that may start now; negative after calls that did not wait
+	at     time.Time // time of the last increase of tokens
 
-	// While the pacer holds a rate, heldRate equals rate. During a trial of a higher rate,
-	// heldRate is below rate. heldRate is 0 without a limit, and after a cut to an eighth
-	// (searchKeep) until SQS throttles calls again.
+	// heldRate is the rate that SQS accepts, as far as the pacer knows. A trial of a higher
+	// rate is under way while rate is above heldRate. The value is 0 without a limit. It is
+	// also 0 after a cut to an eighth (searchKeep), while the pacer searches for such a rate.
 	heldRate float64
-	rise     float64 // share by which the current or the next trial raises the rate; 0.25 means by 25 %
+	rise     float64 // the current or next trial raises the rate by this share; 0.25 is 25 %
 
-	// These fields describe the current period (see inUse). Without a limit, a period ends
-	// after lightTime.
-	since   time.Time // start of the period
-	started float64   // number of requests started in this period
-	// lightRate is the number of calls per second in the last period that ended after
-	// lightTime.
-	lightRate       float64
-	passed, refused float64 // numbers of successful and throttled requests of this period
-	trimmed         bool    // the rate was already corrected in this period (trimKeep)
+	// The current period: the pacer counts calls since the last change of the rate (see
+	// inUse for the details).
+	since           time.Time // start of the period
+	started         float64   // number of requests that started
+	passed, refused float64   // numbers of successful and of throttled requests
+	trimmed         bool      // the pacer has corrected the rate in this period (trimKeep)
 
-	// Answers to requests that started before or at this time are ignored (see settleMost).
+	previousRate float64 // calls per second before this period; used only without a limit
+
+	// The pacer ignores the answers to requests that started at this time or earlier. They
+	// say nothing about the current rate (see settleMost).
 	ignoreUntil time.Time
 	throttles   evidence
 	troubles    evidence
 
 	// An alarm means that SQS throttled more calls than chance explains: a sign of a quota.
-	// This field has the alarm with the highest rate so far, and the share of throttled
-	// calls then. A rate of 0 means no alarm.
+	// The pacer remembers the alarm that occurred at the highest rate, for a comparison with
+	// later alarms at a very low rate (see strayBelow).
 	alarm struct {
-		rate, share float64
-		limited     bool // the pacer limited the rate when the alarm occurred
+		rate    float64 // calls per second when the alarm occurred; 0 means no alarm
+		share   float64 // share of throttled calls
+		limited bool    // the pacer limited the rate when the alarm occurred
 	}
-	// stray is the average share of calls that SQS throttles at random, without a quota.
-	// mostStray is this share when the pacer last recognised such throttles; stray never
-	// exceeds mostStray. Both are 0 until the pacer first recognises such throttles.
+	// SQS may throttle calls at random, without a quota. The field stray is the average
+	// share of such calls. The field mostStray is an upper limit for stray: the share when
+	// the pacer last recognised random throttles. Before that time, both fields are 0.
 	stray, mostStray float64
 }
 
@@ -226,14 +240,14 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 // Start counts a request that starts now.
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
-	if age > lightTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		// In this period too few calls started to show whether SQS accepts the rate. If
-		// the period is a trial of a higher rate, undo the trial.
+	if age > underusedTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
+		// Too few calls started in this period to show whether SQS accepts the rate. If the
+		// pacer was trying a higher rate (rate is above heldRate), return to the lower rate.
 		if p.heldRate > 0 && p.rate > p.heldRate {
 			p.rate /= 1 + p.rise
 			p.heldRate, p.rise = p.rate, riseFirst
 		}
-		p.lightRate = p.started / age.Seconds()
+		p.previousRate = p.started / age.Seconds()
 		p.beginPeriod(now)
 	}
 	p.started++
@@ -270,9 +284,10 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm is called when SQS throttled more calls than expected. The cause is a quota
-// or stray throttles (see the constants strayBelow to strayTrial). For a quota,
-// handleAlarm lowers the rate. For stray throttles, it returns to the earlier rate.
+// handleAlarm is called when SQS throttled more calls than expected. The usual cause is a
+// quota, so handleAlarm lowers the rate. But if an earlier alarm occurred at a much higher
+// rate with about the same share of throttled calls, the throttles are random (see
+// strayBelow). A lower rate does not help then, and handleAlarm returns to the higher rate.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < strayBelow*a.rate*(1-a.share) && share <= strayMost && share >= strayAlike*a.share {
@@ -287,11 +302,11 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate restores the rate from before the alarm, or removes the limit if there
-// was none then. It is called when SQS throttles about the same share of calls at a much
-// lower rate.
+// restoreAlarmRate returns to the rate at which the field alarm was set, before the pacer
+// lowered the rate. If the pacer had no limit at that time, restoreAlarmRate removes the
+// limit. The parameter share is the share of stray throttles.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
-	back := Pacer{lightRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
+	back := Pacer{previousRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
 		back.rate, back.heldRate, back.rise = p.alarm.rate, p.alarm.rate, riseFirst
 	}
@@ -328,15 +343,16 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	p.beginPeriod(now)
 }
 
-// usedRate returns the calls per second that started in the current period, at most the
-// allowed rate. In a period shorter than usedTime, it returns the allowed rate. Without a
-// limit, it returns at least lightRate.
+// usedRate returns the number of calls per second that started in the current period, but
+// not more than the allowed rate. At the start of a period, before usedTime, it returns the
+// allowed rate. Without a limit, it returns at least the rate of the previous period.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// After lightTime, the result is 80 % to 100 % of the allowed rate, because Start ends
-	// a light period.
-	age := min(now.Sub(p.since), lightTime)
+	// Without this upper limit for the age, the result would be far too low if the clock
+	// jumps forward. In longer periods, at least 80 % of the allowed calls have started,
+	// because Start ends all other periods after underusedTime.
+	age := min(now.Sub(p.since), underusedTime)
 	if p.rate == 0 {
-		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
+		return max(p.previousRate, p.started/max(age, timerDelay).Seconds())
 	}
 	if age < usedTime { // the period is too short to measure a rate
 		return p.rate
@@ -355,9 +371,9 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
 	case p.trimmed:
-		// The rate was already corrected in this period, but SQS still throttles calls.
-		// These throttles may be random, so that a lower rate does not help: try a higher
-		// rate.
+		// The pacer has already corrected the rate in this period, but SQS still throttles
+		// calls. The throttles may be random. A lower rate would then not help, so try a
+		// higher rate.
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
@@ -365,8 +381,8 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 	}
 }
 
-// recordPass counts a successful call in the current period. When the period has enough
-// calls, recordPass begins a trial of a higher rate. This ends the period.
+// recordPass counts a successful call in the current period. When the current rate has had
+// enough successful calls, recordPass begins a trial of a higher rate.
 func (p *Pacer) recordPass(now time.Time) {
 	p.passed++
 	age := now.Sub(p.since)
@@ -396,15 +412,19 @@ func (p *Pacer) beginPeriod(now time.Time) {
 	p.since, p.started, p.passed, p.refused, p.trimmed = now, 0, 0, 0, false
 }
 
-// evidence detects that too many calls fail. It keeps a sum, which is never below 0. Each
-// failed call adds 1, and each successful call subtracts a credit. The sum grows only while
-// the share of failed calls is above about the credit.
+// evidence detects that too many calls fail. It keeps a sum: each failed call adds 1, and
+// each successful call subtracts a number, the credit. The sum is never below 0. Because of
+// the credit, a few failures among many successful calls do not make the sum grow.
 type evidence struct {
-	sum           float64
-	failed, calls float64 // numbers of failed calls and of all calls since the sum was last 0
+	sum float64
+
+	// The number of failed calls and the number of all calls, counted since the sum was
+	// last 0.
+	failed, calls float64
 }
 
-// addFailure adds a failed call and reports whether the sum has reached the limit.
+// addFailure counts a failed call: it adds 1 to the sum. It reports whether the sum has
+// reached the limit.
 func (e *evidence) addFailure(limit float64) bool {
 	e.sum++
 	e.failed++
@@ -412,8 +432,8 @@ func (e *evidence) addFailure(limit float64) bool {
 	return e.sum >= limit
 }
 
-// addSuccess adds a successful call: it subtracts the credit from the sum. The sum does not
-// fall below 0.
+// addSuccess counts a successful call: it subtracts the credit from the sum. The sum does
+// not fall below 0.
 func (e *evidence) addSuccess(credit float64) {
 	e.sum -= credit
 	e.calls++
@@ -422,6 +442,6 @@ func (e *evidence) addSuccess(credit float64) {
 	}
 }
 
-// share returns the share of failed calls since the sum was last 0. It leaves out the
-// first call, which always failed: only a failed call makes the sum positive.
+// share returns the share of failed calls since the field sum was last 0. It leaves out the
+// first of these calls, because this call always failed: the sum is 0 until a call fails.
 func (e *evidence) share() float64 { return (e.failed - 1) / max(e.calls-1, 1) }

@@ -34,9 +34,9 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against runs the scenario with and without a pacer. It returns the number of accepted
-// calls with the pacer, divided by the number without.
-func against(s scenario) float64 {
+// pacedShare simulates the scenario twice, with and without a pacer. It returns the number of
+// calls that the service accepts with the pacer, divided by the number without the pacer.
+func pacedShare(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true
 	return paced / s.run().all().passed
@@ -49,7 +49,7 @@ func TestStrayThrottlesCostLittle(t *testing.T) {
 				worst := 1.0
 				for s.seed = range seeds {
 					s.length, s.stray = 30*second, row.stray
-					worst = min(worst, against(s))
+					worst = min(worst, pacedShare(s))
 				}
 				t.Logf("at least %.3f of the calls that pass without a pacer", worst)
 				assert.Greater(t, worst, row.least)
@@ -87,7 +87,7 @@ func TestTroubleByChanceCostsLittle(t *testing.T) {
 				worst := 1.0
 				for s.seed = range seeds {
 					s.length, s.troubled = 20*second, constant(share)
-					worst = min(worst, against(s))
+					worst = min(worst, pacedShare(s))
 				}
 				t.Logf("at least %.3f of the calls that pass without a pacer", worst)
 				assert.Greater(t, worst, 0.9)
@@ -134,8 +134,8 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				// One call at a time makes at most 600 calls per second, so the quota of
-				// 600 below would have no effect.
+				// One call at a time makes about 670 calls per second. A quota of 600 calls
+				// per second, as at the end of this test, would have little effect.
 				continue
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {
@@ -312,8 +312,8 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	}
 }
 
-// After far too many calls, Wait returns MaxWait (one second), although the rate would
-// need longer to make up for all these calls.
+// Far too many calls start at once. Wait still returns at most MaxWait (one second), although
+// the limit permits so many calls only in a much longer time.
 func TestDebtIsBounded(t *testing.T) {
 	p, now := limited(t)
 	p.Wait(now)
@@ -383,21 +383,21 @@ func FuzzPacer(f *testing.F) {
 		now := epoch
 		var began []time.Time
 		for _, step := range steps {
-			how := time.Duration(step >> 3)
+			amount := time.Duration(step >> 3)
 			switch step & 7 {
 			case 0: // time passes
-				now = now.Add(how * ms)
-			case 1:
-				now = now.Add(how * how * how * second)
+				now = now.Add(amount * ms)
+			case 1: // much time passes
+				now = now.Add(amount * amount * amount * second)
 			case 2: // the clock goes back
-				now = now.Add(-how * second)
-			case 3, 4: // calls start, even if Wait demands a wait
-				for range how + 1 {
+				now = now.Add(-amount * second)
+			case 3, 4: // requests start; this caller of the pacer ignores Wait
+				for range amount + 1 {
 					p.Start(now)
 					began = append(began, now)
 				}
 			default:
-				for n := how; n > 0 && len(began) > 0; n-- {
+				for n := amount; n > 0 && len(began) > 0; n-- {
 					i := int(n) % len(began)
 					p.Answered(now, began[i], attempt.Load(step&7-5))
 					began = append(began[:i], began[i+1:]...)

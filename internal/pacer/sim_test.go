@@ -28,17 +28,18 @@ type scenario struct {
 	// the service.
 	fastest, slowest time.Duration
 
-	// quota returns the allowed calls per second at the given time; nil means no quota.
-	// Unused calls can be made later, at most the calls of burst seconds.
+	// quota returns the number of calls per second that the service allows at the given
+	// time; nil means no quota. Calls that the producers do not use can be made later, up to
+	// the number of calls allowed in burst seconds.
 	quota func(at time.Duration) float64
 	burst float64
 
-	// stray is the probability that the service throttles a call without a quota.
+	// stray is the probability that the service throttles a call at random.
 	stray float64
-	// troubled returns the probability that a call fails with attempt.Troubled.
+	// troubled returns the probability that a call fails in the service or the connection.
 	troubled func(at time.Duration) float64
-	// outage returns the result of all calls at the given time, such as attempt.Throttled.
-	// If it returns attempt.Passed, there is no outage.
+	// outage returns the result that all calls at the given time have, for example
+	// attempt.Throttled. The result attempt.Passed means that there is no outage.
 	outage func(at time.Duration) attempt.Load
 }
 
@@ -63,7 +64,7 @@ type outcome struct {
 	end    time.Duration // time of the last answer
 }
 
-// between returns the sum of the answers between two times.
+// between returns the number of answers of each kind between two times, of all producers.
 func (o outcome) between(from, to time.Duration) (sum tally) {
 	for i := range o.bins {
 		sum.add(o.producer(i, from, to))
