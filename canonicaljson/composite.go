@@ -82,7 +82,8 @@ func arrayEncoder(t reflect.Type, with traits) encodeFunc {
 		if n == 0 {
 			out = append(out, '[')
 		}
-		// The opening bracket later overwrites the comma before the first element.
+		// The loop writes a comma before every element. After the loop, the opening bracket
+		// overwrites the first comma, at out[first].
 		first := len(out)
 		for i := range n {
 			var err *Error
@@ -124,8 +125,8 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 			if f.mayOmit && f.isOmitted(fv) {
 				continue
 			}
-			// The label begins with a comma. The opening bracket later overwrites the first
-			// one.
+			// Each label begins with a comma. After the loop, the opening brace overwrites
+			// the first comma, at out[first].
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {

@@ -41,7 +41,9 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		step  string // Error.Pointer is this text, repeated
+		// step is the JSON pointer from the value back to itself. Marshal follows the cycle
+		// several times before it refuses the value, so Error.Pointer repeats step.
+		step string
 	}{
 		{"pointer", pointer, "/Next"},
 		{"slice", slice, "/1"},
@@ -63,9 +65,9 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	}
 }
 
-// TestSharedIsNotCyclic encodes values nested more deeply than uncheckedDepth; there
-// the encoder searches for cycles. The values contain one pointer, slice or map several
-// times, but never inside itself, so they are accepted.
+// TestSharedIsNotCyclic encodes a value that contains the same pointer, slice and map
+// several times, but never inside itself. The value must be accepted. It is nested deeply
+// enough for the encoder to search for cycles.
 func TestSharedIsNotCyclic(t *testing.T) {
 	shared := &Chain{1, &Chain{N: 2}}
 	list, members, empty := []any{shared, 1}, map[string]any{"a": shared}, []any{}

@@ -4,20 +4,19 @@
 // # Problem
 //
 // An SQS FIFO queue with content-based deduplication identifies a message by the
-// SHA-256 of its body. One more space, two members in another order, or 1.0 instead of
-// 1 change the hash of the same event. A JSON library that repairs bytes silently gives
-// two events the same hash. A body can serve as an identity only if equal values always
-// have equal bytes and faulty bytes are refused.
+// SHA-256 of its body. An additional space, another order of the members, or 1.0 instead
+// of 1 changes the hash of an event. If a JSON library silently repairs faulty bytes, two
+// different events can get the same hash. A body can serve as an identity only if equal
+// values always have equal bytes and faulty bytes are refused.
 //
 // # Guarantee
 //
 // The output depends on the value alone: no white space, members in the order of the
 // UTF-16 code units of their names, strings with the fewest escapes, numbers in
 // ECMAScript's format. The Go version, the machine and the order of a map have no
-// influence. Output is valid input and its own canonical form, so hashing the output
-// twice, or reading it elsewhere by RFC 8785, gives the same result. The lower-case
-// hexadecimal SHA-256 of the output is the deduplication ID that SQS computes for a
-// message with this body.
+// influence. The canonical form of the output is the output itself, also with another
+// implementation of RFC 8785. The lower-case hexadecimal SHA-256 of the output is the
+// deduplication ID that SQS computes for a message with this body.
 //
 // The functions refuse values without a faithful form: duplicate names, invalid UTF-8
 // (also in Go strings, where [encoding/json] replaces it), lone surrogates, numbers
@@ -40,8 +39,8 @@
 // In this documentation encoding/json means the default build of the package in Go
 // 1.26. GOEXPERIMENT=jsonv2 selects another implementation. The jsonv2 implementation
 // reads some malformed struct tags differently and reports other errors. It also leaves
-// out an embedded field with a name in its tag if the field is a nil pointer to an
-// unexported struct with methods. This package behaves the same in both builds.
+// out an embedded nil pointer to an unexported struct with methods, even if the tag gives
+// the field a name. This package behaves the same in both builds.
 //
 // # Limits
 //

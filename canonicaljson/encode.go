@@ -26,7 +26,8 @@ const (
 	// targets of pointers and the elements of slices have an address; values in maps do
 	// not.
 	addressable traits = 1 << 0
-	// inQuotes describes the value of a field with the tag option "string".
+	// inQuotes describes a value whose JSON form is put in quotes, because its field has
+	// the tag option "string".
 	inQuotes traits = 1 << 1
 
 	traitSets = 4

@@ -45,8 +45,9 @@ var (
 	// every integer.
 	//
 	// A Go integer outside this range is always refused, except in a field with the tag
-	// option "string". An integer in a text is refused only by functions with the rules of
-	// [AppendStrict], and only if its canonical form would denote another integer.
+	// option "string". For an integer in a text, only the strict functions, such as
+	// [AppendStrict], return this error. They accept the integer if its canonical text
+	// denotes the same integer.
 	ErrInexactInteger = errors.New("integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)")
 
 	// ErrDepth: more than [MaxDepth] nested arrays and objects, or a Go value that
@@ -68,14 +69,12 @@ var (
 // Error is the only error type of this package. It has the broken rule and the position of
 // the fault.
 //
-// [errors.Is] finds the rule, such as [ErrDuplicateName]. After a failed MarshalJSON or
-// MarshalText method, it finds the error of the method.
+// Use [errors.Is] to test for a rule, such as [ErrDuplicateName], or for the error of a
+// failed MarshalJSON or MarshalText method.
 //
-// A text is read from front to back, and the first broken rule is reported. Duplicate names
-// are an exception: most are found only at the end of the object, when its members are
-// sorted. Another fault inside the object is then reported first. A duplicate directly
-// after the equal name is reported immediately if the names so far are in sorted (UTF-16)
-// order.
+// A text is read from front to back, and the first fault found is reported. A duplicate
+// name may be found only at the end of the object. If the object has another fault as
+// well, that fault may be reported instead of the duplicate name.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes, or -1 for a Go value. It
 	// is the offset of:
@@ -102,8 +101,8 @@ type Error struct {
 	Err error
 }
 
-// Error returns one line with position, found value, rule and fix. It quotes at most 32
-// bytes of the input and 64 of the pointer.
+// Error returns one line with the position, the found value, the rule and a way to fix the
+// fault. It quotes at most 32 bytes of the input and 64 bytes of the JSON pointer.
 func (e *Error) Error() string {
 	var position []string
 	if e.Offset >= 0 {

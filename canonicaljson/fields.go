@@ -10,15 +10,14 @@ import (
 // field is one member in the JSON form of a struct type.
 type field struct {
 	name string
-	// label precedes the member's value: a comma (after the previous member), the quoted
-	// name and a colon.
+	// label is the JSON text before the member's value, such as `,"total":`.
 	label  string
 	index  []int // path to the field through embedded structs
 	typ    reflect.Type
-	tagged bool // the json tag has the name
-	// sealed is true for an embedded field whose name is unexported: reflection cannot
-	// call the methods of its value.
-	sealed bool
+	tagged bool // the name comes from the json tag, not from the Go field
+	// unexported is true for an embedded struct or pointer whose type name is unexported.
+	// Reflection cannot call the methods of such a field.
+	unexported bool
 
 	quoted    bool
 	omitEmpty bool
@@ -30,15 +29,16 @@ type field struct {
 	encode  encodeFunc
 }
 
-// compile sets f.direct, f.mayOmit and f.encode for f, a member of the struct type t. If f
-// is sealed and one of its methods decides the JSON form, the encoder refuses the value.
+// compile sets f.direct, f.mayOmit and f.encode. The field f is a member of the struct
+// type t.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
 		f.direct = f.index[0]
 	}
 	f.mayOmit = f.omitEmpty || f.omitZero
-	// The target of an embedded pointer is always addressable.
+	// If the path to the field goes through an embedded pointer, the field has an address,
+	// because the target of a pointer has an address.
 	for _, i := range f.index {
 		if t.Kind() == reflect.Pointer {
 			with |= addressable
@@ -50,11 +50,12 @@ func (f *field) compile(t reflect.Type, with traits) {
 		with |= inQuotes
 	}
 	f.encode = encoderOf(f.typ, with)
-	if f.sealed && (f.isZero != nil || hasMarshalMethod(f.typ, with)) {
-		// IsZero cannot be called either.
+	if f.unexported && (f.isZero != nil || hasMarshalMethod(f.typ, with)) {
+		// The JSON form depends on a method, MarshalJSON, MarshalText or IsZero. Reflection
+		// cannot call the method of an unexported field.
 		f.omitZero, f.isZero = false, nil
 		f.mayOmit = f.omitEmpty
-		f.encode = encodeSealed
+		f.encode = encodeUncallable
 	}
 }
 
@@ -68,10 +69,10 @@ func hasMarshalMethod(t reflect.Type, with traits) bool {
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
 }
 
-// encodeSealed refuses the value of a sealed field, because a method decides its JSON form
-// and cannot be called. encoding/json panics for such a field. A nil pointer needs no call
-// and is written as null.
-func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+// encodeUncallable refuses a value, because its JSON form depends on a method and
+// reflection cannot call the method. encoding/json panics for such a value. A nil pointer
+// is written as null, because null needs no method.
+func encodeUncallable(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return append(out, "null"...), nil
 	}
@@ -168,9 +169,12 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField returns the member for the field sf of a struct. The members of an embedded
-// struct without a name in its tag replace sf; newField then returns the struct's type
-// instead. If JSON leaves sf out, both results are nil.
+// newField returns the JSON member for the Go field sf. The parameter index is the path to
+// sf.
+//
+// If sf is an embedded struct and its json tag has no name, the fields of the embedded
+// struct become members instead. Then newField returns no member, but the type of the
+// embedded struct. If JSON leaves sf out, both results are nil.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {
@@ -195,7 +199,7 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	if name == "" && sf.Anonymous && target.Kind() == reflect.Struct {
 		return nil, target
 	}
-	f := &field{name: name, tagged: name != "", sealed: !sf.IsExported(), index: index, typ: sf.Type}
+	f := &field{name: name, tagged: name != "", unexported: !sf.IsExported(), index: index, typ: sf.Type}
 	if name == "" {
 		f.name = sf.Name
 	}
@@ -215,9 +219,10 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	return f, nil
 }
 
-// dominantField returns the member among fields with the same name, sorted by depth: the
-// only tagged field of the lowest depth, or else the only field there. If several fields
-// compete, it returns false.
+// dominantField chooses between fields with the same JSON name, by the rules of
+// encoding/json. The fields are sorted by depth, and only the fields at the lowest depth
+// count. Among these, fields with a name in the json tag hide the others. If two or more
+// fields remain, dominantField returns false, and JSON has no member of this name.
 func dominantField(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field
@@ -236,8 +241,8 @@ func dominantField(fields []field) (field, bool) {
 	return untagged[0], len(untagged) == 1
 }
 
-// validName reports whether encoding/json accepts the name in a tag. If not, the member has
-// the name of the Go field.
+// validName reports whether encoding/json accepts a name in a json tag. In place of other
+// names, encoding/json uses the name of the Go field.
 func validName(name string) bool {
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {

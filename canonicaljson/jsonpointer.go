@@ -2,15 +2,15 @@ package canonicaljson
 
 import "strconv"
 
-// pointerAt returns the JSON pointer (RFC 6901) of the innermost value at or around
-// src[at]. If isName is true, src[at] is the opening quote of a duplicate name, and the
-// pointer is that of its member. The bytes src[:at] must be well formed.
+// pointerAt returns the JSON pointer (RFC 6901) of the value that begins at src[at], or of
+// the innermost value around src[at]. If isName is true, src[at] is the opening quote of a
+// duplicate name, and pointerAt returns the pointer of the member with this name. The text
+// must have no fault before src[at].
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool
-		// at is the index of the current element of an array, or the offset of the current
-		// name in an object. The offset is 0 before the first name and after a comma.
-		at int
+		index  int // index of the current element of an array
+		name   int // offset of the current member's name in an object, 0 before its colon
 	}
 	var (
 		levels     []level
@@ -26,29 +26,29 @@ func pointerAt(src []byte, at int, isName bool) string {
 			levels = levels[:len(levels)-1]
 		case ',':
 			if top := &levels[len(levels)-1]; top.object {
-				top.at = 0
+				top.name = 0
 			} else {
-				top.at++
+				top.index++
 			}
 		case ':':
-			levels[len(levels)-1].at = lastString
+			levels[len(levels)-1].name = lastString
 		case '"':
 			lastString = i
 			i += len(quoted(src[i:])) + 1
 		}
 	}
 	if isName {
-		levels[len(levels)-1].at = at
+		levels[len(levels)-1].name = at
 	}
 	var text, token []byte
 	for _, l := range levels {
 		switch {
 		case !l.object:
 			text = append(text, '/')
-			text = strconv.AppendInt(text, int64(l.at), 10)
-		case l.at != 0:
+			text = strconv.AppendInt(text, int64(l.index), 10)
+		case l.name != 0:
 			text = append(text, '/')
-			token = unescape(token[:0], quoted(src[l.at:]))
+			token = unescape(token[:0], quoted(src[l.name:]))
 			text = appendReference(text, token)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largeUnits are parts of texts. The tests repeat one part to make a large text. Texts
-// of different parts fill different buffers of a scanner.
+// largeUnits are pieces of JSON. The test repeats one piece to make a large text. Each
+// piece fills other buffers of the scanner, for example the buffer for names with
+// escapes.
 var largeUnits = []string{
 	`{"z":1,"a":{"y":2,"b":3}},`, `{"\u007a":1.50,"\u0061":2},`, `[[[[[]]]]],`, `{"":{}},`, `1.50,`, `"\u0041",`, `0.1000000000000000000000001,`, ` 1 ,`,
 }

@@ -38,12 +38,14 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes a nonzero float32 with the shortest digits, at most nine, that
-// distinguish it from all other float32 values. The text is also canonical for a reader of
-// float64, because up to 15 digits survive the conversion to float64 and back.
+// appendFloat32 writes a nonzero float32 with the fewest digits that distinguish it from
+// all other float32 values, at most nine digits.
+//
+// The text stays the same if a reader converts it to a float64 and writes the canonical
+// form again, because a float64 preserves decimals of up to 15 digits.
 func appendFloat32(dst []byte, f float64) []byte {
-	// Compare as float32: the float32 nearest to 1e-6 is less than 1e-6 but written without
-	// an exponent.
+	// Compare as float32. Compared as a float64, float32(1e-6) is slightly less than 1e-6
+	// and would get an exponent, but its canonical text is 0.000001.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}
@@ -66,8 +68,9 @@ type literal struct {
 	power         int    // the exponent; ±maxPower if its magnitude is 1e9 or more
 }
 
-// maxPower stands for every exponent of 1e9 or more. No text has enough digits to
-// compensate for it. The sum of maxPower and the number of digits fits into 32 bits.
+// An exponent with a magnitude of 1e9 or more is read as maxPower or -maxPower. Its exact
+// value does not matter: a text has at most MaxLength digits, about 5e8, so the number is 0
+// or beyond the range of a double. The sum of maxPower and MaxLength fits into 32 bits.
 const maxPower = 1_600_000_000
 
 // read reads the number at src[start] by the grammar of RFC 8259 section 6. It returns -1,
@@ -124,8 +127,8 @@ func (l *literal) read(src []byte, start int) (int, string) {
 	return -1, ""
 }
 
-// readDigits appends the decimal digits from src[i] on to the number w, modulo 2^64. It
-// returns the offset of the first byte other than a digit, and the number.
+// readDigits reads the decimal digits that begin at src[i]. It returns the offset after the
+// digits, and the number w followed by the digits, modulo 2^64: 12 and "345" give 12345.
 func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	for i+8 <= len(src) {
 		values, others := word.Others(word.Load64(src, i))
@@ -185,8 +188,9 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// Different decimals of at most 15 digits never round to the same double. The literal's
-	// digits are thus the shortest, without the zeros at the end of the fraction.
+	// The literal has at most 15 digits. No other decimal with at most 15 digits rounds to
+	// the same double, so these digits are canonical. Only zeros at the end of the fraction
+	// must be removed.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))

@@ -211,7 +211,7 @@ func TestFloat32Text(t *testing.T) {
 	}
 }
 
-// numberJudge checks that a text is the one that ECMA-262 prescribes for a double.
+// numberJudge checks the texts of doubles against ECMA-262.
 type numberJudge struct{ tens []*big.Int }
 
 func newNumberJudge() *numberJudge { return &numberJudge{} }
@@ -255,15 +255,19 @@ func (j *numberJudge) fault(f float64, text string) string {
 		d = d*10 + int64(c-'0')
 	}
 
-	// A decimal rounds to f = m*2^e between low and high, or at these bounds if m is even.
-	// The unit is a quarter of 2^e. Below a power of two, low is only half as far from f.
+	// Count in quarters of 2^e, where f = m*2^e. Then f is value, and a decimal between
+	// low and high rounds to f. If m is even, low and high round to f, too. Both are half
+	// way to the next doubles: two quarters away. For a power of two, low is one quarter
+	// away.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
 	if m == 1<<52 && e > -1074 {
 		low.Add(low, big.NewInt(1))
 	}
-	// Scale the decimal, d*10^exponent, and value, low and high to integers.
+	// Compare integers only. Instead of d*10^exponent with value*2^(e-2), compare d*unit
+	// with value*scale: both sides are multiplied by the same powers of two and ten. Do
+	// the same with low and high.
 	unit, scale := big.NewInt(1), big.NewInt(1)
 	if exponent >= 0 {
 		unit = j.ten(exponent)
@@ -296,8 +300,10 @@ func (j *numberJudge) fault(f float64, text string) string {
 	if shorter := d / 10 * 10; len(digits) > 1 && (inside(shorter) || inside(shorter+10)) {
 		return "fewer digits denote it too"
 	}
+	// Of all decimals with this number of digits that denote f, the text must have the
+	// nearest to f, or the even one of two equally near. Compare d with d-1 and d+1.
 	for _, other := range []int64{d - 1, d + 1} {
-		// Skip a neighbour with more or fewer digits, for example 10 if d is 9.
+		// A number with more or fewer digits does not count, for example 10 if d is 9.
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue
 		}
@@ -323,9 +329,10 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout returns the digits and the exponent of a number in the layout of ECMA-262: the
-// number is digits times 10^exponent. For another layout, why names the deviation.
-func readLayout(text string) (digits string, exponent int, why string) {
+// readLayout reads a number in the layout of ECMA-262. The number is digits times
+// 10^exponent. If the text has another layout, readLayout returns only a description of the
+// fault.
+func readLayout(text string) (digits string, exponent int, fault string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")
 	all := whole + places

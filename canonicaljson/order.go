@@ -10,24 +10,23 @@ import (
 
 // member is one member of an open object.
 type member struct {
-	// prefix is the result of prefixOf for the name.
-	prefix uint64
+	prefix uint64 // the first eight bytes of the name as a number (see prefixOf)
 	quote  uint32 // offset in scanner.src of the opening quote of the name
-	// length is the length of the name in scanner.src, without quotes. For a name with
-	// escapes it is decodedName plus an index in scanner.decoded.
+	// length is the length of the name in scanner.src, without quotes. If the bit
+	// decodedName is set, the name has escapes; the other bits are then an index in
+	// scanner.nameSpans.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
-	first  uint32 // scanner.unsorted[first] is the first object to sort in the value, if any
+	first  uint32 // length of scanner.unsorted when the name was read
 }
 
 // decodedName is a bit in member.length. It is set if the name has escapes.
 const decodedName = 1 << 31
 
-// span is a part of the normalised text: canonical text, but with members possibly in the
-// wrong order. The objects inside the span that must be sorted are
-// scanner.unsorted[first:last].
+// span is a part of the normalised text, such as one member. scanner.unsorted[first:last]
+// are the objects inside the span whose members must still be sorted.
 type span struct {
-	start, end  uint32
+	start, end  uint32 // offsets in the normalised text
 	first, last uint32
 }
 
@@ -36,12 +35,15 @@ type object struct {
 	start, end uint32 // offsets in the normalised text
 	members    uint32 // index in scanner.sortedMembers of the first member in sorted order
 	count      uint32 // number of members
-	first      uint32 // scanner.unsorted[first] is the first object to sort inside this object, if any
+	first      uint32 // length of scanner.unsorted at the opening brace
 }
 
-// scanName reads the rest of a name from src[i] on, if it has other bytes than plain ASCII
-// or is close to the end of the text. It sets m.length and m.prefix, and returns the offset
-// of the closing quote, or -1 after a fault.
+// scanName reads a member name from src[i] to the closing quote. It sets m.length and
+// m.prefix. It returns the offset of the closing quote, or -1 after a fault.
+//
+// The method scan reads most names itself. It calls scanName for a name with a character
+// other than plain ASCII, and for a name at the end of the text, where scan cannot load
+// eight bytes at once.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -54,8 +56,8 @@ func (s *scanner) scanName(m *member, i int) int {
 		from := len(s.names)
 		s.names = unescape(s.names, name)
 		name = s.names[from:]
-		m.length = decodedName | uint32(len(s.decoded))
-		s.decoded = append(s.decoded, span{start: uint32(from), end: uint32(len(s.names))})
+		m.length = decodedName | uint32(len(s.nameSpans))
+		s.nameSpans = append(s.nameSpans, span{start: uint32(from), end: uint32(len(s.names))})
 	}
 	m.prefix = prefixOf(name)
 	return end
@@ -64,14 +66,15 @@ func (s *scanner) scanName(m *member, i int) int {
 // name returns the decoded name of m.
 func (s *scanner) name(m *member) []byte {
 	if m.length&decodedName != 0 {
-		d := s.decoded[m.length&^decodedName]
+		d := s.nameSpans[m.length&^decodedName]
 		return s.names[d.start:d.end]
 	}
 	return s.src[m.quote+1 : m.quote+1+m.length]
 }
 
-// prefixOf returns the first eight bytes of a name as a number. If the numbers of two names
-// differ, they have the order of the names in UTF-16 code units (see utf16Rank).
+// prefixOf returns the first eight bytes of a name as a number, for fast comparison. Of
+// two names with different numbers, the name with the smaller number comes first in the
+// order of UTF-16 code units. Names with equal numbers may differ in later bytes.
 func prefixOf(name []byte) uint64 {
 	var p uint64
 	if len(name) >= 8 {
@@ -89,9 +92,12 @@ func prefixOf(name []byte) uint64 {
 	return p
 }
 
-// utf16Rank maps a byte of UTF-8 to a number with the order of UTF-16 code units. In
-// UTF-16, U+E000 to U+FFFF (lead bytes EE and EF) sort after all higher characters (F0 to
-// F4).
+// utf16Rank replaces a byte of a UTF-8 name for comparison. A comparison of the replaced
+// bytes gives the order of UTF-16 code units.
+//
+// The two orders differ only for the characters U+E000 to U+FFFF: UTF-16 sorts them after
+// the characters from U+10000 on. In UTF-8 the first byte is EE or EF for the former, and
+// F0 to F4 for the latter.
 func utf16Rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -121,8 +127,8 @@ func (s *scanner) compareMembers(a, b *member) int {
 	return compareNames(x, y)
 }
 
-// closeUnsorted sorts the members of the object f, s.members[base:]. The closing brace is
-// at src[end-1]. closeUnsorted returns false for a duplicate name.
+// closeUnsorted sorts the members s.members[base:] of the object f, whose closing brace is
+// src[end-1], and adds the object to s.unsorted. It returns false for a duplicate name.
 func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	members := s.members[base:]
 	order, duplicate := s.sort(members)
@@ -137,7 +143,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.members = uint32(from)
 	o.count = uint32(len(members))
 	o.first = f.first
-	// A span ends before the comma to the next member, or before the closing brace.
+	// Make a span for each member, in sorted order. The span ends before the comma or
+	// closing brace that follows the member in the text.
 	s.sortedMembers = slices.Grow(s.sortedMembers, len(members))[:from+len(members)]
 	for i, k := range order {
 		m, sp := &members[k], &s.sortedMembers[from+i]
@@ -156,18 +163,20 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 }
 
 // maxCached is the largest number of members for which orderCache has a separate slice.
-// All larger objects share one slice.
+// Objects with more members all use the slice orderCache.large, one after another.
 const maxCached = 64
 
-// orderCache has the last sorted order for each number of members. Texts often have many
-// objects of one shape, and a check of the last order is faster than sorting.
+// orderCache remembers, for each number of members, the sorted order of the last object
+// with this number. Objects in a text often have the same names in the same order.
+// Checking the order of the last object is then faster than sorting.
 type orderCache struct {
 	small [maxCached + 1][]uint32
 	large []uint32
 }
 
-// lastOrder returns n indices: the order of the last object with n members if the cache
-// still has it, and arbitrary indices otherwise.
+// lastOrder returns a slice of n indices: the sorted order of the last object with n
+// members, if the cache still has this order. Otherwise the indices are arbitrary and may
+// be out of range, so the caller must check them.
 func (c *orderCache) lastOrder(n int) []uint32 {
 	if n > maxCached {
 		c.large = slices.Grow(c.large[:0], n)[:n]
@@ -236,19 +245,22 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a span of the normalised text that writeSorted still has to write. If open is
-// true, the object directly after the span comes first, from its last member to its first.
-// members, count and left describe that object.
+// job is a task of writeSorted: to write a span of the normalised text, from its end to its
+// start.
+//
+// If open is true, writeSorted is in the middle of an object that begins at the end of the
+// span. It must write the remaining members of this object before the span.
 type job struct {
 	span
-	members uint32 // index in scanner.sortedMembers of the object's first member
-	count   uint32
+	members uint32 // index in scanner.sortedMembers of the open object's first member
+	count   uint32 // number of members of the open object
 	left    uint32 // number of members not yet written
 	open    bool
 }
 
-// pushJob adds a job for the span m. It copies each field separately: a processor stalls if
-// one wide load reads several recent narrow stores.
+// pushJob adds a job for the span m. It copies one field at a time. Copying the whole
+// struct would load several fields at once, and processors are slow to load bytes that
+// separate stores have just written.
 func (s *scanner) pushJob(m *span) {
 	n := len(s.jobs)
 	if n == cap(s.jobs) {
@@ -279,9 +291,9 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// o ends last in the span, so no other object contains it. Write the text after
-			// o and the brace of o. The loop below writes the members, from the last to the
-			// first.
+			// o is the last object of the span that must be sorted, and not inside
+			// another one. Write the text of the span after o, then the closing brace of
+			// o. The loop below writes the members of o, from the last to the first.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -148,9 +148,12 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 	return leaf[0], leaf[1]
 }
 
-// TestTimeIsLinear measures the processor time for each shape of input in two sizes, one 16
-// times the other. The bound is between linear work (16 times) and quadratic work (256
-// times). It also compares the time for a byte with that for ordinary events.
+// TestTimeIsLinear measures the processor time for each shape of input in two sizes. The
+// larger input is 16 times as large. It may take up to 100 times as long: linear work would
+// take 16 times as long, and quadratic work 256 times.
+//
+// The time per byte of the small input may be up to 60 times the time per byte of ordinary
+// events.
 func TestTimeIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own time is not linear")
@@ -198,7 +201,7 @@ func TestTimeIsLinear(t *testing.T) {
 		}},
 		{"names that go up and down", func(n int) string { return object(n, func(i int) int { return i ^ 1 }) }},
 		{"levels out of order", func(n int) string {
-			n /= 2 // the larger text is made with 16*n and has 10,000 levels, the limit
+			n /= 2 // the largest n is 20,000; halved, it gives MaxDepth levels
 			return strings.Repeat(`{"b":1,"a":`, n) + "0" + strings.Repeat("}", n)
 		}},
 		{"levels of arrays", func(n int) string {
@@ -219,8 +222,8 @@ func TestTimeIsLinear(t *testing.T) {
 			small, large, events := []byte(shape.make(n)), []byte(shape.make(16*n)), []byte(list(ordinary)(n))
 			var dst []byte
 			work := func(text []byte, times int) time.Duration {
-				// Collect garbage first: the first use of a fresh page takes longer than
-				// its bytes.
+				// Collect garbage first, to reuse memory. New pages from the operating
+				// system would take more time than the work on their bytes.
 				runtime.GC()
 				start := processTime()
 				for range times {

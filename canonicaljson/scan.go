@@ -9,50 +9,52 @@ import (
 
 // scanner canonicalises one text in one pass, without a tree.
 //
-// The bytes src[pending:i], with i as the current position, are pending: they equal their
-// canonical form, but are not in out yet. Before each difference, the scanner copies the
-// pending bytes to out. The normalised text is out followed by the pending bytes. A
-// canonical text is thus not copied.
+// The scanner reads src and collects the result in out. Canonical bytes of src are pending
+// at first. They are copied to out when the scanner finds the next bytes that must change.
+// A canonical text is thus never copied to out.
 //
-// Members stay in place during the scan. writeSorted then sorts the objects in unsorted.
+// The normalised text is out followed by the pending bytes. It is canonical except for the
+// order of members, which is still the order in src. The method writeSorted then writes the
+// text with sorted members.
 type scanner struct {
 	src     []byte
-	out     []byte // the canonical copy of src[:pending], with members in the order of src
-	pending int    // offset in src of the first pending byte
-	// shift is added to the offset of a pending byte in src to get its offset in the
-	// normalised text.
+	out     []byte // the normalised form of src[:pending]
+	pending int    // offset of the first byte of src that is not yet in out
+	// shift is the difference between two offsets of a pending byte: the byte src[i] is at
+	// i+shift in the normalised text.
 	shift int
 
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
-	unsorted []object // objects with members to sort, in the order of the objects' ends
+	unsorted []object // objects whose members must be sorted, in the order of closing braces
 	// sortedMembers has the members of all objects in unsorted, one object after another,
 	// sorted by name within each object.
 	sortedMembers []span
-	names         []byte // names that had escapes in src, decoded, one after another
-	decoded       []span // start and end of each name in the field names
+	names         []byte // the decoded forms of all names with escapes, one after another
+	nameSpans     []span // start and end of each decoded name in the slice names
 	jobs          []job  // work of writeSorted
 	number        []byte // buffer for the canonical form of one number
 	orders        orderCache
 
 	strict bool // refuse integers that rounding would change
-	verify bool // stop at the first difference
-	differ bool // a difference was found
-	// levels is the number of arrays and objects around the text: 0, or more for a text
-	// inside a Go value, such as a json.RawMessage.
+	verify bool // stop at the first byte that is not canonical
+	differ bool // src is not canonical
+	// levels is the number of arrays and objects around the text. It is 0 unless the text
+	// is inside a Go value, for example as a json.RawMessage.
 	levels int
 	fault  fault // the broken rule
 
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object. An opening bracket saves the variables base and kind of
-// the function scan in a new frame, and the closing bracket restores them.
+// frame is an open array or object. The fields base and kind belong to the array or object
+// around the frame. The method scan has them in variables: it saves them in a new frame at
+// an opening bracket, and restores them at the closing bracket.
 type frame struct {
-	at    uint32 // offset of the array or object in the normalised text
-	first uint32 // scanner.unsorted[first] is the first object to sort inside the frame, if any
-	base  uint32 // saved value of the variable base
-	kind  uint8  // saved value of the variable kind
+	at    uint32 // offset of the opening bracket in the normalised text
+	first uint32 // length of scanner.unsorted at the opening bracket
+	base  uint32 // index in scanner.members of the first member of the outer object
+	kind  uint8  // kind of the outer array or object, such as inObject
 }
 
 const (
@@ -107,8 +109,9 @@ func (s *scanner) scan(src []byte) bool {
 				s.members = slices.Grow(s.members, 1)
 			}
 			s.members = s.members[:n+1]
-			// Set the fields through a pointer. A composite literal would be copied from
-			// the stack by wide loads of recent narrow stores, which stall the processor.
+			// Set one field at a time. A composite literal would be stored on the stack
+			// field by field and then copied several fields at once. Processors are slow
+			// to load bytes that separate stores have just written.
 			m := &s.members[n]
 			m.at = uint32(at)
 			m.first = uint32(len(s.unsorted))
@@ -120,6 +123,8 @@ func (s *scanner) scan(src []byte) bool {
 			} else if i = s.scanName(m, i); i < 0 {
 				return false
 			}
+			// While the names are in sorted order, a duplicate name is found here. For an
+			// object with names in another order, closeUnsorted finds it.
 			if kind == inObject && n > base && s.members[n-1].prefix >= m.prefix {
 				switch order := s.compareMembers(&s.members[n-1], m); {
 				case order == 0:
@@ -190,7 +195,9 @@ func (s *scanner) scan(src []byte) bool {
 			if i < len(src) && src[i] <= ' ' {
 				i = s.dropSpace(i)
 			}
-			if i >= len(src) || src[i] != c+2 { // the closing bracket of c
+			// The closing bracket has the code of the opening bracket plus 2. If no closing
+			// bracket follows, read the first element or member.
+			if i >= len(src) || src[i] != c+2 {
 				continue
 			}
 			kind, base = f.kind, int(f.base)
@@ -303,13 +310,13 @@ func (s *scanner) copyPending(at, next int) {
 	s.differ = true
 }
 
-// dropSpace leaves white space at src[i] out of the normalised text and returns the offset
-// after it.
+// dropSpace skips the white space at src[i], if any, so that it does not appear in the
+// normalised text. It returns the offset in src after the white space.
 func (s *scanner) dropSpace(i int) int {
 	src := s.src
 	next := i
 	if i+1 < len(src) && src[i] == ' ' && src[i+1] > ' ' {
-		next++ // common after a colon
+		next++ // a single space, as after most colons
 	} else if next = skipSpace(src, i); next == i {
 		return i
 	}
@@ -336,9 +343,11 @@ func skipSpace(src []byte, i int) int {
 	return i
 }
 
-// markSpecials sets the highest bit of each quote, backslash, control character and
-// non-ASCII byte of w, and clears all other bits. Only the lowest mark is reliable, because
-// a subtraction borrows from the byte above.
+// markSpecials finds the bytes of w that are a quote, a backslash, a control character or
+// not ASCII. In the result, the highest bit of each such byte is set.
+//
+// Only the lowest mark is reliable. A higher mark may be on an ordinary byte by mistake,
+// because the subtractions borrow from the next higher byte.
 func markSpecials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }

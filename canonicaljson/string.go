@@ -193,14 +193,15 @@ func (s *scanner) scanString(i int) int {
 	}
 }
 
-// skipSequences returns the offset of the first byte at or after i outside of a UTF-8
-// sequence of two or more bytes.
+// skipSequences skips the UTF-8 sequences of two or more bytes at src[i:]. It returns the
+// offset of the first byte after them: an ASCII character, an invalid byte or the end.
 func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// w begins with a three-byte sequence, the first byte lowest. A second byte
-			// below A0 after E0 is overlong, and one above 9F after ED is a surrogate.
+			// The three lowest bytes of w look like a sequence of three bytes. It is
+			// invalid if E0 is followed by a byte below A0 (overlong), or ED by a byte
+			// above 9F (half a surrogate pair).
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}

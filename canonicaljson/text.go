@@ -13,8 +13,9 @@ const MaxDepth = 10_000
 // MaxLength is the length in bytes of the longest accepted text. A longer text is refused
 // with [ErrTooLong].
 //
-// Offsets in canonical text have 32 bits, and canonical text can be four and a half times
-// as long as its source: 1e20 becomes 21 digits.
+// The package stores offsets in canonical text as uint32, so canonical text must be
+// shorter than 4 GiB. It can be four and a half times as long as its source: 1e20 becomes
+// 21 digits.
 const MaxLength = 512 << 20
 
 // Append appends the canonical form of the JSON text src to dst and returns the extended
@@ -102,18 +103,19 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the end of the pending bytes, which is the end of src.
+// pendingEnd returns the end of the bytes of src that are not yet in out. This is the end
+// of src, but never less than the start of these bytes.
 func (s *scanner) pendingEnd() int { return max(s.pending, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// maxKeptBytes limits the memory that one idle scanner, encoder or mapBuffer keeps for
-// later calls, so that one large text does not occupy memory indefinitely.
+// maxKeptBytes limits the memory of an idle scanner, encoder or mapBuffer in a pool.
+// Without the limit, one large text could occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is the longest text in bytes for which the method free does not compute the
-// size of the buffers. They take at most 40 bytes for each byte of text, far less than
-// maxKeptBytes.
+// smallText is a length in bytes. After a text of at most this length, the method free
+// does not check the size of the scanner's buffers. The text makes the buffers grow to at
+// most 40 bytes for each of its bytes, far below maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {
@@ -136,7 +138,7 @@ func (s *scanner) free() {
 	s.unsorted = s.unsorted[:0]
 	s.sortedMembers = s.sortedMembers[:0]
 	s.names = s.names[:0]
-	s.decoded = s.decoded[:0]
+	s.nameSpans = s.nameSpans[:0]
 	s.strict, s.verify = false, false
 	s.levels = 0
 	if s.fault.err != nil {
@@ -148,7 +150,7 @@ func (s *scanner) free() {
 // bufferBytes returns the size in bytes of the buffers that grow with the text.
 func (s *scanner) bufferBytes() int {
 	return capBytes(s.out) + capBytes(s.names) + capBytes(s.number) + capBytes(s.frames) + capBytes(s.members) +
-		capBytes(s.unsorted) + capBytes(s.sortedMembers) + capBytes(s.decoded) + capBytes(s.jobs) + capBytes(s.orders.large)
+		capBytes(s.unsorted) + capBytes(s.sortedMembers) + capBytes(s.nameSpans) + capBytes(s.jobs) + capBytes(s.orders.large)
 }
 
 // capBytes returns the size of the capacity of b in bytes.

@@ -77,8 +77,8 @@ func TestInputIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOutputIsOurs keeps results of Canonicalize and Marshal during later calls. The
-// later calls use the same pooled buffers and must not change the results.
+// TestOutputIsOurs keeps results of Canonicalize and Marshal. Later calls use the same
+// pooled buffers and must not change these results.
 func TestOutputIsOurs(t *testing.T) {
 	text, err := canonicaljson.Canonicalize([]byte(`{"b":1.0, "a":"\u0041"}`))
 	require.NoError(t, err)
@@ -186,8 +186,8 @@ func TestPooledMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%250_000 == 0 {
-			// A single collection does not free the scanners in the pool, so HeapAlloc
-			// includes their memory.
+			// Measure the memory of the scanners in the pool: a single garbage collection
+			// does not free them, so HeapAlloc includes them.
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)

@@ -62,27 +62,29 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 type encoder struct {
 	levels       int // number of arrays and objects around the current value
 	indirections int // number of pointers and interfaces followed to the current value
-	// inside has the pointers, slices and maps around the current value, without those at a
-	// depth below uncheckedDepth.
+	// inside has the pointers, slices and maps around the current value. It serves to
+	// find a value that contains itself. The outer levels, up to cycleDepth, are not
+	// recorded.
 	inside map[reference]struct{}
-	// path has the tokens of Error.Pointer after an error, the innermost first.
+	// path is empty until an error. Then it has the parts of the JSON pointer for
+	// Error.Pointer, the name or index of the innermost value first.
 	path    []string
 	scratch []byte // buffer of Marshal
 	// quoted is a buffer for the inner text of strings with the tag option "string".
 	quoted []byte
-	// entries is a stack. It holds all entries of each map that contains the current
-	// value.
+	// entries is a stack with the entries of all maps that the encoder is writing now.
 	entries []entry
 }
 
-// maxIndirections bounds the pointers and interfaces on the path to a value; MaxDepth
-// limits only arrays and objects.
+// maxIndirections is the largest number of pointers and interfaces around a value. MaxDepth
+// does not limit them, because it counts only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
-// uncheckedDepth is the depth from which the encoder refuses values that contain
-// themselves. The depth is the number of arrays, objects, pointers and interfaces around a
-// value. Values of ordinary depth thus need no search.
-const uncheckedDepth = 128
+// cycleDepth is the depth from which the encoder checks whether a value contains itself.
+// Such a value reaches this depth sooner or later, while most values never do and need no
+// check. The depth is the number of arrays, objects, pointers and interfaces around a
+// value.
+const cycleDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.
 type reference struct {
@@ -94,8 +96,8 @@ type reference struct {
 // containsItself is Error.Detail for a value that contains itself.
 const containsItself = "the value contains itself"
 
-// checksCycles reports whether the encoder is so deep that it must search for cycles.
-func (e *encoder) checksCycles() bool { return e.levels+e.indirections >= uncheckedDepth }
+// checksCycles reports whether the encoder has reached cycleDepth.
+func (e *encoder) checksCycles() bool { return e.levels+e.indirections >= cycleDepth }
 
 // enter records that the encoder is inside the target of r. It returns false if the target
 // already contains the current value: the value contains itself.
@@ -149,7 +151,8 @@ func (e *encoder) encode(dst []byte, v any) ([]byte, error) {
 	return out, nil
 }
 
-// inMember adds token, the name of a member or the index of an element, to the path of err.
+// inMember returns err after it adds a token to e.path. The token is the name of the member
+// or the index of the element that contains the fault.
 func (e *encoder) inMember(token string, err *Error) ([]byte, *Error) {
 	e.path = append(e.path, token)
 	return nil, err

@@ -20,9 +20,9 @@ func Benign(name string) bool {
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
 }
 
-// An identifying name ends in a stem and a noun, joined directly or by one separator:
-// eventId, dedupe_key. Any *_id would also match routing hints, such as aggregate IDs and
-// shard keys.
+// The name of an identifying attribute ends in a stem and a noun, joined directly or by a
+// separator: eventId, dedupe_key. The noun alone would also match routing hints, such as
+// aggregate_id and shard_key.
 var (
 	eventStems = []string{
 		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency", "txn", "transaction", "job", "command",
@@ -34,8 +34,8 @@ var (
 // Event reports whether an attribute of this name identifies an event. Case does not
 // matter.
 //
-// Such a name ends in "uuid", or in a word of eventStems and a word of nouns, for example
-// eventId. A name for which [Attempt] returns true does not count.
+// Such a name ends in "uuid", or in a stem from eventStems and a noun, for example eventId.
+// For a name that identifies an attempt (see [Attempt]), Event returns false.
 func Event(name string) bool {
 	name = lower(name)
 	if ends(name, attemptStems) {

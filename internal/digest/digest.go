@@ -26,12 +26,12 @@ type Sum [md5.Size]byte
 // Of returns the digest of a body. It does not allocate.
 func Of(body string) Sum { return md5.Sum(textview.Bytes(body)) }
 
-// Is reports whether the parameter got is the digest s in lower-case hexadecimal, the form
-// of MD5OfMessageBody. It does not allocate.
-func (s Sum) Is(got string) bool {
+// Is reports whether hexDigest is the digest s in lower-case hexadecimal, the form of the
+// SQS field MD5OfMessageBody. Is does not allocate.
+func (s Sum) Is(hexDigest string) bool {
 	var text [2 * md5.Size]byte
 	hex.Encode(text[:], s[:])
-	return got == string(text[:])
+	return hexDigest == string(text[:])
 }
 
 // Body returns MD5OfMessageBody, in lower-case hexadecimal like all digests.

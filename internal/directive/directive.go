@@ -19,8 +19,9 @@ type Directive struct {
 	// Rules are the IDs of the silenced rules; nil means all rules.
 	Rules []string
 
-	// Foreign means that the comment has the form of another tool (lint:ignore or
-	// nolint). The other tool reports comments without an effect.
+	// Foreign means that the comment has the form of another tool: lint:ignore or nolint.
+	// A caller need not report a foreign comment that silences nothing, because the other
+	// tool reports it.
 	Foreign bool
 }
 
@@ -109,7 +110,8 @@ func staticcheck(rest string) (*Directive, string) {
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")
 	if list, _, _ = strings.Cut(list, "//"); !named {
-		return list == "" || list[0] == ' ' || list[0] == '\t' // otherwise nolint is part of a longer word
+		// nolint must be a whole word: a longer word, such as nolinter, silences nothing.
+		return list == "" || list[0] == ' ' || list[0] == '\t'
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name == "sqsfifo" || name == "all" {

@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 		comment string
 		rules   []string
 		foreign bool
-		silent  bool // not a directive
+		silent  bool // Parse must return neither a directive nor a fault
 		fault   string
 	}{
 		{comment: "//sqsfifo:ignore SF002 -- two deliveries are wanted", rules: []string{"SF002"}},

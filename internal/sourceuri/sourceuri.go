@@ -79,7 +79,8 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	return u.Scheme + "://" + host + path + query, ""
 }
 
-// textRule returns the rule that the text of a URI breaks as a component of a key, or "".
+// textRule checks the characters of a URI, which becomes part of an idempotency key. It
+// returns the text of the broken rule, or "" if all characters are allowed.
 func textRule(uri string) string {
 	if strings.Contains(uri, "|") {
 		return `contains "|", which joins the components; two different datasets could share one key, encode it as %7C`
@@ -158,7 +159,7 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 		case isSignature(name):
 			return "", "a signed URL, which is a secret and changes with each signing; use the URI without its signature"
 		case !slices.Contains(declared, name) && !hasValue:
-			// Do not quote the parameter: without a value it may be a secret token.
+			// Do not quote the name: a parameter without a value may be a secret token.
 			return "", "a query parameter without a value is not declared; remove it, or add it to QueryParameters if it distinguishes two sources"
 		case !slices.Contains(declared, name):
 			return "", fmt.Sprintf("query parameter %s is not declared; remove it, or add it to QueryParameters if it distinguishes two sources", shorten(name))
@@ -178,7 +179,7 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 
 // isSignature reports whether a query parameter is part of a presigned URL of S3,
 // CloudFront, Google Cloud Storage or Azure Storage, or is named like an access token.
-// Declaring such a parameter does not permit it.
+// Normalize refuses such a parameter even if the caller declares it.
 func isSignature(name string) bool {
 	n := lower(name)
 	switch n {

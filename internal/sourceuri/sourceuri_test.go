@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sourceuri"
 )
 
-// The normal forms are written out, because stored idempotency keys depend on each
-// byte. The URIs of one group are spellings of one source; the groups are different
-// sources.
+// Each row has the normal form of one source and several URIs for this source, which must
+// all get the normal form. No two rows may have the same normal form. The test states each
+// normal form literally, because stored idempotency keys depend on every byte.
 func TestNormalForms(t *testing.T) {
 	declared := []string{"year", "state", "\u00fc", "flag"}
 	seen := map[string]string{}
@@ -148,9 +148,9 @@ func TestNormalizeLeavesTheParametersAlone(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, declared)
 }
 
-// FuzzNormalize checks that Normalize returns either a normal form or the text of a rule,
-// and a normal form unchanged. White space around the URI and a fragment do not change the
-// result.
+// FuzzNormalize checks that Normalize returns either a normal form or the text of a rule.
+// The normal form of a normal form must be the same text. White space around the URI and a
+// fragment must not change the result.
 func FuzzNormalize(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org:443/a/../b%2f%61 c?x=1+2&y#z", "s3://bucket/key", "file:///a/./b", "file:a", "https://[fe80::1%25eth0]/a",

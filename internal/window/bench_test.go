@@ -31,8 +31,9 @@ func liveIDs(b *testing.B) int {
 	return n
 }
 
-// stream is the window of a queue with a steady rate. Each call of put advances the time
-// by step and enters one new ID, so the number of remembered IDs stays the same.
+// stream is a window with a clock. Each call of the method put advances the clock by step
+// and puts one new ID into the window. IDs thus arrive and expire at a steady rate, as
+// for a busy queue.
 type stream struct {
 	*window.Window[answer]
 	step time.Duration

@@ -2,12 +2,13 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key's record in a shard's ring of records. A slot has a
-// position (20 bits) and a tag of the key (12 bits). A key has its slot in one of two
-// buckets; each bucket is a cache line.
+// index is a hash table: for the key of a record it finds the record's position in the ring
+// of a shard. The table consists of buckets, each as large as a cache line. A bucket has 16
+// slots. A slot contains a position (20 bits) and a tag that is computed from the key (12
+// bits). Each key has two buckets, and its slot is in one of them.
 //
-// A slot becomes free when the head of the ring passes its position. An index therefore
-// needs no deletion.
+// The shard drops its records in the order of their positions. The slot of a dropped record
+// counts as free, so records need not be deleted from the index.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -32,8 +33,8 @@ func newIndex(n int) index {
 }
 
 // insert enters a key into its first bucket if this bucket has enough room, otherwise into
-// the bucket with more free slots. It returns false if both buckets are full, which does
-// not happen before the index is at least four fifths full.
+// the bucket with more free slots. It returns false if both buckets are full. With random
+// keys, this does not happen before four fifths of the index are full.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -57,22 +58,23 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		// taken is 1 for a slot in use, otherwise 0. A slot is in use if v is not zero and
-		// its position is between the head and the tail of the ring.
+		// The slot v is in use if v is not 0 and its position is in the ring, that is,
+		// ahead < live. Then v|-v and ahead-live both have the highest bit set, and taken
+		// is 1. Otherwise taken is 0.
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}
 	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)
 }
 
-// grow makes a larger index and enters the shard's newest record into it. The buckets of
-// this record's key were full in the old index.
+// grow makes a larger index and enters the shard's newest record into it. It is called if
+// the old index has no free slot for this record.
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// Rebuild the index at once if the shard is small, or if the new index became
-		// full before all records were copied. The second case practically never happens
-		// with random keys.
+		// Copy all records at once if the shard is small. Also do so if the new index
+		// became full before all records were copied from the old index; with random
+		// keys, this practically never happens.
 		s.rebuild(n)
 		return
 	}
@@ -84,28 +86,28 @@ func (s *shard[V]) grow() {
 // carryOver then copies the records from the oldest up to the position end-1.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
-	s.moved, s.moving = s.head, end
+	s.copyNext, s.copyEnd = s.head, end
 }
 
-// carryOver continues an unfinished copy that reindex started. It enters up to
-// indexedPerPut further records into the new index. After the last record it drops
-// s.older.
+// carryOver copies up to indexedPerPut records from the old index, s.older, to the new
+// index. After the last record it drops the old index. Without an old index it does
+// nothing.
 func (s *shard[V]) carryOver() {
 	if s.older == nil {
 		return
 	}
-	s.moved = max(s.moved, s.head)
+	s.copyNext = max(s.copyNext, s.head)
 	for range indexedPerPut {
-		if s.moved >= s.moving {
+		if s.copyNext >= s.copyEnd {
 			s.older = nil
 			return
 		}
-		r := s.at(s.moved)
-		if r.to != released && !s.insert(s.index, r.key, s.moved) {
+		r := s.at(s.copyNext)
+		if r.to != released && !s.insert(s.index, r.key, s.copyNext) {
 			s.rebuild(s.len())
 			return
 		}
-		s.moved++
+		s.copyNext++
 	}
 }
 

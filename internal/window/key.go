@@ -27,9 +27,9 @@ func newSecret() (s secret) {
 	return s
 }
 
-// Key returns the key of a deduplication ID. For a queue with the deduplication scope
-// queue, the parameter group is empty. With the scope messageGroup, one ID in two groups
-// has two keys (F-032).
+// Key returns the key of a deduplication ID. If the deduplication scope of the queue is
+// "messageGroup", the parameter group is the message group: the same ID in two groups has
+// two keys (F-032). If the scope is "queue", the parameter group is empty.
 //
 // Unlike the other methods, Key may be called concurrently, so its caller needs no lock.
 func (w *Window[V]) Key(group, id string) Key {

@@ -12,11 +12,11 @@ const (
 	// [Request] includes this time.
 	Arrival = 2 * time.Second
 
-	// Slack is the most by which two clocks may drift apart during one [Interval].
+	// Slack is the largest allowed drift between two clocks during one [Interval].
 	Slack = 5 * time.Second
 
-	// LastStart limits the start of later attempts. It is measured from the start of the
-	// first attempt that SQS may have stored.
+	// LastStart is the latest time at which another attempt to send a message may start. It
+	// counts from the start of the first attempt that SQS may have stored.
 	//
 	// A request that starts later may arrive after SQS has forgotten the first attempt. SQS
 	// would then store the message a second time.

@@ -56,7 +56,8 @@ type load struct {
 	steps int
 	ids   int           // number of distinct IDs; if it is below steps, IDs repeat
 	pause time.Duration // longest pause between two steps
-	// One in lateOneIn sends is answered much later, or never.
+	// SQS answers most sends immediately. It answers one send in lateOneIn much later, or
+	// never.
 	lateOneIn int
 }
 
@@ -104,7 +105,8 @@ func (l load) hold(t *testing.T, seed uint64) {
 		want, state := model.lookup(now, p)
 		place := places[p] // the Place from an earlier call for the same key
 		if rng.IntN(3) == 0 {
-			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // the Place of another key, or 0
+			// Use the Place of another key, or 0. LookupAt must notice the wrong hint.
+			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}]
 		}
 		got, gotState, place := w.LookupAt(now, k, place)
 		if places[p] = place; rng.IntN(3) == 0 {
@@ -119,7 +121,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 			w.Delete(k)
 			delete(model.records, p)
 			continue
-		case state == window.Outside, op == 1: // set a first record, or replace the record
+		case state == window.Outside, op == 1: // put a new record, perhaps over a live record
 			want = window.Record[int]{From: now, To: now, Value: i + 1}
 			if rng.IntN(l.lateOneIn) == 0 {
 				want.To = time.Time{}
@@ -133,7 +135,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rng.IntN(2) == 0 { // otherwise places[p] keeps the old Place, which is stale
+		// Sometimes keep the old Place, although it may be invalid now: the next call for
+		// the key must notice.
+		if rng.IntN(2) == 0 {
 			places[p] = at
 		}
 		model.records[p] = want

@@ -9,14 +9,19 @@ import (
 // offset is an instant: nanoseconds since the origin of the window.
 type offset int64
 
-// Window.offset limits every time to the range from farPast to farFuture, so the
-// difference of two times fits into 64 bits.
+// The method Window.offset replaces a time beyond farPast or farFuture, 146 years away, by
+// the limit. The difference between two offsets inside this range fits into 64 bits.
 const (
 	farPast   offset = -1 << 62
 	farFuture offset = 1 << 62
 
-	unanswered offset = math.MaxInt64 // value of record.to while Record.To is zero: no answer yet
-	released   offset = math.MinInt64 // value of record.to for a freed record that is still in the ring
+	// The field to of a record has the value unanswered if the send has no answer yet:
+	// Record.To is zero.
+	unanswered offset = math.MaxInt64
+
+	// The field to of a record has the value released if the record was freed but is still
+	// in the ring of its shard.
+	released offset = math.MinInt64
 )
 
 func (w *Window[V]) offset(t time.Time) offset {
@@ -50,13 +55,14 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is the number of old records that a Put checks for expiry. With more
-	// than one, sifting catches up after a quiet time. The number is small to keep each Put
-	// short.
+	// siftedPerPut is the number of old records that a Put checks for expiry. A Put adds
+	// one record but can free several, so expired records do not accumulate. The number is
+	// small to keep each Put short.
 	siftedPerPut = 16
 
-	// indexedPerPut is the number of records that a Put copies to a larger index. The
-	// copy ends long before the new index is full, and the old index is soon free.
+	// indexedPerPut is the number of records that a Put copies from an old index to a new
+	// one. With this number, all records are copied, and the memory of the old index is
+	// freed, long before the new index is full.
 	indexedPerPut = 32
 )
 
@@ -66,9 +72,9 @@ type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
 
-// slab is an allocation of several chunks. The garbage collector marks each slab
-// separately, so a shard with many chunks gets larger slabs: about a 64th of its chunks in
-// each new slab.
+// slab is one allocation of several chunks. A new slab has about a 64th of the chunks of
+// its shard, so even a large shard has few slabs. This saves time, because the garbage
+// collector marks each slab separately.
 type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
@@ -76,11 +82,12 @@ const slabsPerShard = 64
 // chunkState shows whether all records of a chunk have expired, usually without reading
 // the records.
 type chunkState struct {
-	newest offset // arrival of the last record in the chunk
+	newest offset // time at which the last record of the chunk arrived
 
-	// checkEach means that each record of the chunk is checked before it is dropped. It is
-	// set for a record that may expire later than Interval and Slack after newest, and when
-	// a record is replaced or freed.
+	// If checkEach is false, no record of the chunk was replaced or freed, and all
+	// records expire at newest+Interval+Slack or earlier: the chunk can then be dropped
+	// in one step. If checkEach is true, each record must be checked before it is
+	// dropped.
 	checkEach bool
 }
 
@@ -94,16 +101,16 @@ type shard[V any] struct {
 	// record.
 	head, tail uint64
 
-	slabs   []slab[V] // the allocations that contain the chunks
-	dropped int       // number of chunks in slabs[0] that were dropped already
-	spare   slab[V]   // a free slab
+	slabs   []slab[V] // the allocations that contain the chunks, oldest first
+	dropped int       // number of chunks in slabs[0] that are no longer in use
+	spare   slab[V]   // an unused slab for later chunks, or nil
 
 	index index
 
-	// older is the previous index while a new one is being filled. Records at the
-	// positions moved to moving-1 are only in older and must still be copied.
-	older         index
-	moved, moving uint64
+	// older is the old index while its records are copied to a new one, otherwise nil. The
+	// records at the positions copyNext to copyEnd-1 are not copied yet.
+	older             index
+	copyNext, copyEnd uint64
 }
 
 func newShards[V any](n int) []shard[V] {
@@ -123,7 +130,8 @@ func (s *shard[V]) at(position uint64) *record[V] {
 	return &s.chunks[n/chunkLen][n%chunkLen]
 }
 
-// position returns the position in a slot, or false for an empty or stale slot.
+// position returns the position of the record to which a slot of the index refers. It
+// returns false if the slot is empty, or if the record has left the ring.
 func (s *shard[V]) position(slot uint32) (uint64, bool) {
 	ahead := (uint64(slot) - s.head) & positionMask
 	return s.head + ahead, slot != 0 && ahead < s.tail-s.head
@@ -169,11 +177,12 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch sets checkEach for the chunk of the record at a position. It must precede any
-// change or release of this record.
+// touch must be called if the record at a position is replaced or freed and stays in the
+// ring. The records of its chunk are then checked one by one before the chunk is dropped.
 func (s *shard[V]) touch(position uint64) { s.chunkStates[(position-s.base)/chunkLen].checkEach = true }
 
-// extend ensures room for one more record. It returns false if all positions are used.
+// extend ensures room for one more record. It returns false if all positions, about a
+// million, are in use.
 func (s *shard[V]) extend() bool {
 	if s.tail < s.base+uint64(len(s.chunks))*chunkLen {
 		return true
@@ -198,9 +207,9 @@ func (s *shard[V]) extend() bool {
 // slabLen returns the length of the next new slab.
 func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 
-// retire removes the oldest slab, after all its chunks were dropped. It keeps the slab as
-// the spare if its length is within a factor of two of slabLen. Otherwise the slab no
-// longer fits the size of the shard.
+// retire removes the oldest slab, after all its chunks were dropped. It keeps the slab in
+// s.spare for reuse, if the slab is at least half and at most twice as long as a new slab
+// would be. Another length no longer fits the size of the shard.
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
@@ -211,7 +220,7 @@ func (s *shard[V]) retire() {
 	s.spare = old
 }
 
-// add appends a record. It returns false if all positions are used.
+// add appends a record. It returns false if all positions are in use.
 func (s *shard[V]) add(now offset, r record[V]) bool {
 	if !s.extend() {
 		return false
@@ -229,7 +238,8 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 }
 
 // expire drops expired records, oldest first, at most one chunk in each call. It returns
-// the number of dropped records, without those freed earlier, for example by Delete.
+// the number of dropped records, but does not count a record that was freed before, for
+// example by Delete.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
@@ -242,9 +252,12 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks up to siftedPerPut records, oldest first, and drops the expired ones. It
-// moves an unexpired record of a due chunk (see isDue) to the end of the ring. It counts
-// dropped records that were not freed before.
+// sift checks up to siftedPerPut records, oldest first, and drops expired records. It
+// returns the number of dropped records, but does not count a record that was freed
+// before.
+//
+// sift stops at the first live record. But if the chunk of this record is due (see isDue)
+// and a position is free, sift moves the record there, so that the chunk can be dropped.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -266,15 +279,15 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether Interval and Slack have passed since the newest record of the first
-// chunk arrived. A record of the chunk may still be unexpired, for example without an
-// answer.
+// isDue reports whether Interval and Slack have passed since the newest record of the
+// first chunk arrived. Most records of the chunk have then expired, but some may be live:
+// a record without an answer never expires.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.chunkStates[0].newest >= offset(Interval+slack)
 }
 
-// moveOn moves the oldest record to the end of the ring. The caller has called extend,
-// so there is a free position.
+// moveOn moves the oldest record to a new position, after the newest record, because its
+// chunk is to be dropped. The caller has called extend, so a position is free.
 func (s *shard[V]) moveOn(now offset) {
 	r := s.at(s.head)
 	kept := *r

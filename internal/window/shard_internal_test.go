@@ -29,14 +29,14 @@ func TestIndexesGrowInSteps(t *testing.T) {
 	one := &shard[nothing]{index: newIndex(0)}
 	growths := 0
 	for i := range 100_000 {
-		size, moved, growing := len(one.index), one.moved, one.older != nil
+		size, copied, growing := len(one.index), one.copyNext, one.older != nil
 		if !one.add(0, record[nothing]{key: w.Key("", strconv.Itoa(i))}) {
 			t.Fatal("full")
 		}
 		switch {
 		case growing && one.older != nil:
-			if one.moved-moved > indexedPerPut {
-				t.Fatal(one.moved - moved)
+			if one.copyNext-copied > indexedPerPut {
+				t.Fatal(one.copyNext - copied)
 			}
 		case len(one.index) != size && one.len() > fewRecords:
 			require.NotNil(t, one.older, "%d records were entered at once", one.len())
@@ -81,9 +81,9 @@ func (s *shard[V]) made() int {
 	return n
 }
 
-// A shard of any size has a bounded number of slabs, because the garbage collector marks
-// each slab separately. The unused memory of a shard is bounded too, even while the load
-// falls.
+// A shard allocates its memory in slabs. The number of slabs is bounded, for any number of
+// records, to save time in the garbage collector. The unused memory is bounded too, even
+// when the number of records falls.
 func TestSlabsFollowTheLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds 600,000 records")
@@ -142,9 +142,9 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// w.live, the count for Options.Limit, is the number of records in the shards without
-// freed records. The count stays exact after late answers, repeated Puts of a key and
-// deletions.
+// The field w.live must equal the number of records in all shards, not counting freed
+// records. The test puts new keys and known keys, with and without an answer, and deletes
+// keys.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -153,8 +153,9 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		now = now.Add(Interval / 20_000)
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
-		// The Put after this switch enters a new key.
 		case i%20_000 > 15_000:
+			// In the last quarter of each interval, put only new keys: see after the
+			// switch.
 		case rng.IntN(4) == 0:
 			w.Delete(k)
 			continue
@@ -177,8 +178,9 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	}
 	assert.Equal(t, count(), w.live)
 
-	// Of three full chunks, the first has a deleted record and the third a record that was
-	// set again. The second chunk expires in one step.
+	// Fill three chunks. Delete a record of the first chunk, and put a record of the third
+	// chunk again. Only the second chunk can be dropped in one step; of the other two, each
+	// record is checked. The field w.live must stay exact.
 	w = New[nothing](Options{})
 	for i := range 3 * chunkLen {
 		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})
@@ -195,9 +197,9 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
-// A shard that has used all its positions refuses new records and keeps all live records.
-// The first chunk is due, but stays, because its live record cannot move to a free
-// position.
+// A full shard, with all positions in use, refuses new records and keeps its live records.
+// The call of expire cannot drop the first chunk: its records are live, and no position is
+// free to move them to.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")
@@ -209,7 +211,7 @@ func TestAFullShardRefuses(t *testing.T) {
 	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
 		n++
 		if n == 1000*chunkLen {
-			one.spare = make(slab[nothing], 30) // extend must use only some of these 30 chunks
+			one.spare = make(slab[nothing], 30) // more chunks than extend may still use
 		}
 	}
 	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
@@ -233,11 +235,12 @@ func TestAFullShardRefuses(t *testing.T) {
 	assert.Positive(t, one.expire(late, 0))
 }
 
-// Keys with equal tags and buckets are distinguished by their other bits. They fill both
-// of their buckets before insert fails.
+// Different keys with the same tag and the same two buckets must each find their own
+// record. The method insert must refuse a key only after both buckets are full.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	alike := func(i int) Key { return Key{high: uint64(i) << tagBits, low: 1<<64 - 1<<32} } // the first and the last bucket
+	// These keys have the same tag. Their buckets are the first and the last of the index.
+	alike := func(i int) Key { return Key{high: uint64(i) << tagBits, low: 1<<64 - 1<<32} }
 	require.True(t, one.extend())
 	for i := range 2 * bucketLen {
 		one.tail++
@@ -254,8 +257,8 @@ func TestKeysThatShareTheirSlots(t *testing.T) {
 	assert.Nil(t, r)
 }
 
-// An index takes random keys until more than four fifths of its slots are in use, because
-// insert chooses between two buckets.
+// With random keys, more than four fifths of an index must be in use before both buckets
+// of a new key are full.
 func TestIndexFillsBothBuckets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	one := &shard[nothing]{index: make(index, 1<<10)}

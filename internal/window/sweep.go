@@ -11,10 +11,11 @@ const (
 	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
-	// A Sweep that leaves at most gathered records unites the shards of a window into one.
-	// The number is far below fewRecords, so that a steady load does not cause repeated
-	// changes.
-	gathered = fewRecords / 8
+	// If at most gatherLimit records remain after a Sweep, the method gather moves them all
+	// into one shard. The limit is far below fewRecords, the number at which a window gets
+	// many shards. A window with a steady number of records thus does not alternate between
+	// one shard and many.
+	gatherLimit = fewRecords / 8
 )
 
 // Sweep frees the records that are [Outside] at now, and their memory. Puts free records
@@ -24,22 +25,23 @@ const (
 // A call checks at most about 34,000 records. The result left is the number of remaining
 // records. If done is false, the next call continues with the records not yet checked.
 //
-// If done is true, the remaining records are [Inside] or [Unsure]. A record that was Put
-// after the time in its field To may stay up to one interval longer.
+// If done is true, the remaining records are [Inside] or [Unsure]. There is one exception:
+// Sweep may keep a record up to one interval too long if the record was Put later than the
+// time in its field To.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
 	}
 	at, budget := w.offset(now), sweptPerCall
 	for {
-		freed, through := w.shards[w.nextSwept].sweep(at, w.options.Slack, &budget)
+		freed, finished := w.shards[w.nextSwept].sweep(at, w.options.Slack, &budget)
 		w.live -= freed
-		if !through {
+		if !finished {
 			return w.live, false
 		}
 		if w.nextSwept++; w.nextSwept == len(w.shards) {
 			w.nextSwept = 0
-			if len(w.shards) > 1 && w.live <= gathered {
+			if len(w.shards) > 1 && w.live <= gatherLimit {
 				w.gather()
 			}
 			return w.live, true
@@ -47,10 +49,10 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the shard's records that are Outside at now, and returns their number. It
-// lowers *budget by the number of checked records, and exceeds *budget by at most one
-// chunk. through reports whether the shard is finished.
-func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
+// sweep frees the expired records of the shard and returns their number. It subtracts the
+// number of checked records from *budget, and stops when *budget is used up; it may check
+// up to one chunk more. The result finished is false if sweep stopped for this reason.
+func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, finished bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
 			return freed, false
@@ -73,9 +75,9 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst frees the records of the first chunk that are Outside at now. The chunk
-// itself stays, because its oldest record has not expired. Records of later chunks arrived
-// later, so they are not checked.
+// releaseFirst frees the expired records of the first chunk. The chunk itself stays,
+// because its oldest record has not expired. Later chunks are not checked: their records
+// arrived later and usually expire later.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {
@@ -109,6 +111,6 @@ func (w *Window[V]) gather() {
 	slices.SortStableFunc(few, func(a, b kept) int { return cmp.Compare(a.came, b.came) })
 	w.shards = newShards[V](1)
 	for _, k := range few {
-		w.shards[0].add(k.came, k.record) // cannot fail: a shard has room for more records
+		w.shards[0].add(k.came, k.record) // never fails: the records fit into a shard
 	}
 }

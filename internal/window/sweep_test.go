@@ -12,8 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A window holds almost no memory after expiry of a million IDs. In the second run each ID
-// is Put twice, as by a sender: without To before the answer, and with To after it.
+// A window holds almost no memory after a million IDs have expired. In the second run
+// each ID is Put twice, as a sender does: first without the time of the answer
+// (Record.To), then with this time.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")
@@ -80,8 +81,8 @@ func TestSweepIsBounded(t *testing.T) {
 	assert.Zero(t, sweep(w, start), "in the middle of a sweep")
 }
 
-// Sweep keeps every record that is Inside or Unsure, at every position, and lookups find
-// these records.
+// Sweep keeps every live record (Inside or Unsure), anywhere in the window, and Lookup
+// finds the record afterwards.
 func TestSweepKeepsWhatIsNotOutside(t *testing.T) {
 	for _, n := range []int{10, 3000, 100_000} {
 		w := window.New[int](window.Options{})

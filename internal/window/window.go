@@ -33,17 +33,17 @@ const Interval = 5 * time.Minute
 // Options.Limit live records, or as many records as any window can (33 million).
 var ErrFull = errors.New("window: full of live deduplication IDs")
 
-// Record describes a send whose deduplication ID SQS may remember.
+// Record describes one send to SQS. SQS may remember the deduplication ID of the send.
 type Record[V any] struct {
-	// From and To bound the instant at which SQS accepted the send. The fake queue knows
-	// the instant and sets both fields to it.
+	// If SQS accepted the send, it did so at an instant between From and To. The fake queue
+	// knows the instant and sets both fields to this instant.
 	//
-	// A sender sets From to the start of the request. It sets To to the arrival of the
-	// answer, or to zero without an answer.
+	// A sender does not know the instant. It sets From to the start of the request, and To
+	// to the arrival of the answer. Without an answer, To is zero.
 	From, To time.Time
 
-	// Value is the data that the user of the window keeps about the send, such as the
-	// answer of SQS to a duplicate.
+	// Value is data of the caller about the send, such as the answer of SQS to a
+	// duplicate.
 	Value V
 }
 
@@ -57,8 +57,9 @@ const (
 	// Inside: if SQS accepted the send, SQS still remembers the key.
 	Inside
 
-	// Unsure: SQS may or may not remember the key. The five minutes have passed if they
-	// began at Record.From, but may still run if they began at Record.To.
+	// Unsure: SQS may or may not remember the key. The five minutes began between
+	// Record.From and Record.To. They are over if they began at From, but may still run if
+	// they began at To.
 	Unsure
 )
 
@@ -84,14 +85,14 @@ type Options struct {
 	// Limit is the largest number of records at a time; zero means unlimited. A record
 	// counts until a call of Put or Sweep frees it.
 	//
-	// A record may count for up to one more interval if a later Put replaced it, for
-	// example to add the time of the answer.
+	// A record is usually freed soon after it expires. A record that was Put again, for
+	// example with the time of the answer, may count for up to one more interval.
 	Limit int
 }
 
-// A new window is one shard. With fewRecords records it is divided into mostShards shards,
-// because a shard can hold only a million records. The division comes early, because one
-// call of Put must move all records.
+// A new window has one shard. When it has fewRecords records, a Put distributes them over
+// mostShards shards, because one shard can hold only a million records. fewRecords is small
+// to keep this Put short.
 const (
 	fewRecords = 1 << 12
 	shardBits  = 5
@@ -142,34 +143,37 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 // A change of the window may make a Place invalid. A call detects this and searches.
 type Place uint64
 
-// nowhere is a bit in the Place of a key without a record; the other bits are the value of
-// Window.adds. The Place of a record is its position in its shard, plus 1.
+// The Place of a key with a record is the position of the record in its shard, plus 1.
+// The Place of a key without a record has the bit nowhere set. Its other bits are then
+// the value of Window.adds at the time of the call; the Place becomes invalid when a
+// record is added.
 const nowhere Place = 1 << 63
 
-// LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
-// or zero. It returns the Place for the next call.
-func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, Place) {
-	r, at := w.find(k, at)
+// LookupAt is like [Window.Lookup], but faster with the hint place: the Place that an
+// earlier call returned for k, or zero for no hint. LookupAt returns the Place for the
+// next call.
+func (w *Window[V]) LookupAt(now time.Time, k Key, place Place) (Record[V], State, Place) {
+	r, place := w.find(k, place)
 	if r == nil {
-		return Record[V]{}, Outside, at
+		return Record[V]{}, Outside, place
 	}
 	s := r.state(w.offset(now), w.options.Slack)
 	if s == Outside {
-		return Record[V]{}, Outside, at
+		return Record[V]{}, Outside, place
 	}
-	return w.record(r), s, at
+	return w.record(r), s, place
 }
 
-// find returns the record of k and its Place. For a key without a record it returns nil,
-// and a Place that says so to the next call.
-func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
-	if at == nowhere|Place(w.adds) {
-		return nil, at
+// find returns the record of k, or nil, and the Place of k: a hint that saves the next call
+// for k the search. The parameter place is the hint from an earlier call, or zero.
+func (w *Window[V]) find(k Key, place Place) (*record[V], Place) {
+	if place == nowhere|Place(w.adds) {
+		return nil, place
 	}
 	s := w.shard(k)
-	if p := uint64(at - 1); p >= s.head && p < s.tail {
+	if p := uint64(place - 1); p >= s.head && p < s.tail {
 		if r := s.at(p); r.key == k && r.to != released {
-			return r, at
+			return r, place
 		}
 	}
 	if r, p := s.find(k); r != nil {
@@ -184,8 +188,9 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	return err
 }
 
-// PutAt is [Window.Put] with a Place from an earlier call for the key, or zero. It
-// returns the Place of the record.
+// PutAt is like [Window.Put], but faster with the hint place: the Place that an earlier
+// call returned for k, or zero for no hint. PutAt returns the Place for the next call, or
+// zero with an error.
 func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
@@ -229,8 +234,8 @@ func (w *Window[V]) Delete(k Key) {
 	}
 }
 
-// Held returns the number of records in memory, as Options.Limit counts them. The
-// number may include records that are already [Outside]. Held takes constant time.
+// Held returns the number of records that count for Options.Limit. Some of these records
+// may have expired (state [Outside]) but are not freed yet. Held takes constant time.
 func (w *Window[V]) Held() int { return w.live }
 
 // Len returns the number of records that are [Inside] or [Unsure] at now. Len reads
@@ -274,13 +279,12 @@ func (w *Window[V]) makeRoom(at offset) bool {
 	return false
 }
 
-// spread divides a window of one shard: it distributes the records over mostShards
-// shards.
+// spread distributes the records of a window with one shard over mostShards shards.
 func (w *Window[V]) spread() {
 	few := &w.shards[0]
 	w.shards = newShards[V](mostShards)
 	for newest, r := range few.all() {
-		w.shard(r.key).add(newest, *r) // cannot fail: a shard has room for more records
+		w.shard(r.key).add(newest, *r) // never fails: a shard has room for a million records
 	}
 }
 

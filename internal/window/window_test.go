@@ -42,7 +42,9 @@ func TestIntervalIsHalfOpen(t *testing.T) {
 	}
 }
 
-// A sender knows only that SQS accepted a send between request and answer.
+// A sender does not know when SQS accepted its send: at the request (Record.From), at the
+// answer (Record.To) or between the two. The earliest end of the interval is thus Interval
+// after From, and the latest end is Interval and Slack after To.
 func TestBoundsOfASender(t *testing.T) {
 	w := window.New[string](window.Options{Slack: 2 * time.Second})
 	k := w.Key("", "a")

@@ -57,7 +57,7 @@ func (x *natural) shiftLeft(k int) {
 	}
 }
 
-// compare returns the order of x and y.
+// compare returns -1 if x < y, 0 if x equals y, and 1 if x > y.
 func (x *natural) compare(y *natural) int {
 	if x.n != y.n {
 		return cmp.Compare(x.n, y.n)

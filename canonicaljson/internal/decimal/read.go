@@ -5,20 +5,22 @@ import (
 	"math/bits"
 )
 
-// minPower and maxPower are the lowest and the highest exponent in powersOfTen. Nearest
-// needs 10^q for each finite w*10^q. Shortest needs 10^-k for each result d*10^k.
+// minPower and maxPower are the lowest and the highest exponent in the table powersOfTen.
+// With an exponent below minPower, the function Nearest returns zero for all digits. The
+// function Shortest needs 10^maxPower for the smallest double, 5e-324.
 const (
 	minPower = -342
 	maxPower = 324
 )
 
-// MaxDigits is how many decimal digits always fit into 64 bits.
+// MaxDigits is the largest number of decimal digits that always fit into 64 bits.
 const MaxDigits = 19
 
 // Infinity is the bit pattern of positive infinity.
 //
-// As integers, the bit patterns of positive doubles have the order of the doubles. Infinity
-// comes directly after the largest finite double, so rounding treats Infinity as 2^1024.
+// As integers, the bit patterns of positive doubles ascend with the doubles. A bit pattern
+// below Infinity is thus a finite double, and Infinity comes directly after the largest
+// one. In rounding, Infinity counts as 2^1024, the next number in the sequence.
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even. The argument w
@@ -42,8 +44,10 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// Rounding needs the first 54 bits of high. The bits of 10^q that power[0] lacks can
-	// change them only if low+w overflows and the nine lowest bits of high are ones.
+	// power[0] has only the highest 64 bits of 10^q. The exact product is therefore larger
+	// than high and low together, but by less than w. This can change the rounding only if
+	// low+w overflows and the carry passes the nine lowest bits of high, which rounding
+	// drops. Then multiply also by power[1], the next 64 bits of 10^q.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -55,18 +59,22 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	}
 	top := high >> 63
 	mantissa := high >> (top + 9)
-	// (217706*q)>>16 is floor(q*log2(10)), the binary exponent of 10^q.
+	// exponent is the exponent field of the double, including the bias 1023. The binary
+	// exponent of 10^q is (217706*q)>>16, and the width of w adds 64. Subtract the leading
+	// zeros that w and the product had.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// A subnormal number has fewer bits. Shift the other bits out, and round up if the
-		// lowest remaining bit is one. A tie is impossible: its decimal has more digits
-		// than w.
+		// A subnormal double has fewer bits than mantissa. Drop the lowest bits. If the
+		// last remaining bit is one, round up. The number is never half way between two
+		// doubles, because such a decimal has more digits than fit into w.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
-		return mantissa >> 1, exact // a result of 1<<52 is right: the smallest normal double
+		return mantissa >> 1, exact // may be 1<<52: the smallest normal double
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		// This may be a tie. It is uncertain, because power[0] has only 64 bits of 10^q.
+		// The product is half way between two doubles, and the lower double is even. If the
+		// product is exact, round down. But power[0] may lack bits of 10^q; then the number
+		// is larger: round up. Let the caller decide with Parse.
 		exact = false
 	}
 	mantissa += mantissa & 1
@@ -81,9 +89,9 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is the number of significant digits of a literal that Parse uses exactly. Of the
-// later digits Parse notes only whether one is nonzero. A decimal half way between two
-// doubles has at most 767 digits.
+// maxKept is the number of significant digits that the function Parse keeps. If a later
+// digit is nonzero, Parse puts a single 1 in place of the later digits. The result is still
+// rounded correctly, because a decimal half way between two doubles has at most 767 digits.
 const maxKept = 800
 
 // Parse returns the bits of the double nearest to text times 10^power, ties to even. A
@@ -139,7 +147,7 @@ func Parse(text []byte, power int) uint64 {
 // round returns the bits of the double nearest to the digits times 10^power, ties to
 // even, by exact arithmetic. The search starts at b, a double near the value.
 func round(b uint64, digits []byte, power int) uint64 {
-	var value, unit natural // the number to round is value/unit times 2^power
+	var value, unit natural // the exact number is value/unit times 2^power
 	for len(digits) > 0 {
 		w, n := uint64(0), min(len(digits), MaxDigits)
 		for _, c := range digits[:n] {
@@ -154,7 +162,8 @@ func round(b uint64, digits []byte, power int) uint64 {
 	} else {
 		unit.mulPowerOfFive(-power)
 	}
-	// order compares the number to round with the midpoint between the doubles b and b+1.
+	// order compares the exact number with the midpoint between the doubles b and b+1. The
+	// result is -1, 0 or 1, as from cmp.Compare.
 	order := func(b uint64) int {
 		c, e := b&(1<<52-1), max(int(b>>52), 1)
 		if b>>52 != 0 {
@@ -172,8 +181,8 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// The number is now below the midpoint of b and b+1, unless b is Infinity. Step down
-	// while it is below the midpoint of b-1 and b, or at it with an odd b (ties to even).
+	// Now b is the nearest double or a higher one. Step down while the exact number is
+	// nearer to b-1 than to b. At the midpoint of b-1 and b, choose the even double.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

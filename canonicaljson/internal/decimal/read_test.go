@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nearest returns the double that Parse reads from a literal. For a literal of at most
-// MaxDigits digits, Nearest must return the same bits or report an inexact result.
-func nearest(t testing.TB, mantissa string, power int) float64 {
+// read returns the result of the function Parse. If the literal has at most MaxDigits
+// digits, read also calls the function Nearest and compares the two results. Nearest may
+// report that its result is not exact; otherwise the results must be equal.
+func read(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	parsed := Parse([]byte(mantissa), power)
 	digits, places, _ := strings.Cut(mantissa, ".")
@@ -79,11 +80,11 @@ func TestReadingNearTheMiddle(t *testing.T) {
 			last := text[len(text)-1]
 			for _, c := range []byte{last, '0' + (last-'0'+1)%10, '0' + (last-'0'+9)%10} {
 				mantissa := "0." + text[:len(text)-1] + string(c)
-				require.Equal(t, exactly(t, mantissa, power), nearest(t, mantissa, power), "%se%d", mantissa, power)
+				require.Equal(t, exactly(t, mantissa, power), read(t, mantissa, power), "%se%d", mantissa, power)
 				// Read the same digits with the point at another place.
 				if at := r.IntN(len(text)); at > 0 {
 					moved := text[:at] + "." + text[at:len(text)-1] + string(c)
-					require.Equal(t, exactly(t, moved, power-at), nearest(t, moved, power-at), "%se%d", moved, power-at)
+					require.Equal(t, exactly(t, moved, power-at), read(t, moved, power-at), "%se%d", moved, power-at)
 				}
 			}
 		}
@@ -111,7 +112,7 @@ func TestReadingTheEnds(t *testing.T) {
 		{"9007199254740993" + strings.Repeat("0", 900), -900, 9007199254740992},
 		{"9007199254740993" + strings.Repeat("0", 900) + "1", -901, 9007199254740994},
 	} {
-		require.Equal(t, row.want, nearest(t, row.mantissa, row.power), "%.40se%d", row.mantissa, row.power)
+		require.Equal(t, row.want, read(t, row.mantissa, row.power), "%.40se%d", row.mantissa, row.power)
 	}
 }
 
@@ -128,7 +129,7 @@ func FuzzParse(f *testing.F) {
 			digits = digits[:point] + "." + digits[point:]
 		}
 		want, _ := strconv.ParseFloat(fmt.Sprintf("%se%d", digits, power), 64)
-		if got := nearest(t, digits, power); got != want {
+		if got := read(t, digits, power); got != want {
 			t.Fatalf("%se%d is read as %v, want %v", digits, power, got, want)
 		}
 	})

@@ -14,12 +14,13 @@ import (
 // result d does not end in 0.
 //
 // The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021). The
-// numbers that round to the double form an interval. 10^k is the largest power of ten up to
-// the interval's length. The result is then one of four neighbours of the double: two
-// multiples of 10^k and two of 10^(k+1).
+// numbers that round to the double form an interval. Let 10^k be the largest power of ten
+// that is not greater than the length of the interval. Then at least one multiple of 10^k
+// is in the interval, and at most one multiple of 10^(k+1). Shortest checks only the
+// multiples directly below and above the double: first of 10^(k+1), then of 10^k.
 //
 // Shortest multiplies the double and both ends of the interval by 10^-k and keeps 64 bits
-// of each product (see mulOdd). With these bits every comparison has the exact result.
+// of each product (see mulOdd). These bits are enough to compare the products correctly.
 func Shortest(b uint64) (d uint64, k int) {
 	c, q := b&(1<<52-1), int(b>>52&0x7FF)
 	lowerIsCloser := c == 0 && q > 1
@@ -30,9 +31,10 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// All numbers between lower and upper round to middle, the double. The unit is a
-	// quarter of 2^q. Both ends are two units from middle; for a power of two, lower is one
-	// unit away.
+	// The double is c*2^q. Count in quarters of 2^q: the double is middle, and the numbers
+	// between lower and upper round to it. These two ends are half way to the next doubles,
+	// usually two quarters away. The end lower is only one quarter away if the next lower
+	// double is closer.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
@@ -50,16 +52,16 @@ func Shortest(b uint64) (d uint64, k int) {
 	lower = mulOdd(high, low, lower<<shift)
 	middle = mulOdd(high, low, middle<<shift)
 	upper = mulOdd(high, low, upper<<shift)
-	// A number at an end of the interval rounds to the double only if c is even (ties to
-	// even). If c is odd, move both ends inwards.
+	// If c is even, lower and upper belong to the interval, because ties round to even.
+	// If c is odd, they do not: make the interval smaller.
 	lower += c & 1
 	upper -= c & 1
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less. In units of 10^(k+1) the double is between t and t+1, and at
-		// most one of the two rounds to the double. The unit of lower and upper is 10^k/4,
-		// hence 40*t.
+		// Try one digit less, with the multiples of 10^(k+1) directly below and above the
+		// double: t and t+1. At most one of the two is in the interval. To compare them
+		// with lower and upper, which count in quarters of 10^k, multiply by 40.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -76,8 +78,8 @@ func Shortest(b uint64) (d uint64, k int) {
 		}
 		return trimZeros(s, k)
 	}
-	// Either s and s+1 are both between lower and upper, or neither is. Choose the nearer
-	// one, or the even one if both are equally near.
+	// Both s and s+1 are in the interval. Choose the number nearer to the double. If both
+	// are equally near, choose the even number.
 	if half := 4*s + 2; middle > half || middle == half && s&1 != 0 {
 		s++
 	}
@@ -85,8 +87,9 @@ func Shortest(b uint64) (d uint64, k int) {
 }
 
 // mulOdd returns the highest 64 bits of the 192-bit product of n and a 128-bit power of ten
-// (high, low). It sets the lowest bit if the next 64 bits exceed 1; the rounding of the
-// power can cause a 1.
+// (high, low). If the rest of the product is not zero, mulOdd sets the lowest bit of the
+// result. It checks only the next 64 bits of the product. There, 1 counts as zero, because
+// the rounding of the power of ten can cause a 1.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
@@ -123,7 +126,7 @@ var Pow10 = [...]uint64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// Len returns how many decimal digits d > 0 has.
+// Len returns the number of decimal digits of d, which must be positive.
 func Len(d uint64) int {
 	n := bits.Len64(d) * 1233 >> 12 // 1233/4096 is log10(2), rounded
 	if d >= Pow10[n] {
@@ -132,10 +135,11 @@ func Len(d uint64) int {
 	return n
 }
 
-// Append appends d*10^k in the layout of ECMA-262. d has at most 17 digits
-// and does not end in 0.
+// Append appends d*10^k to dst in the layout of ECMA-262, with a minus sign if negative is
+// true. The argument d has at most 17 digits and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// The functions below store eight bytes at a time, also past the end of the number.
+	// Make room for 40 bytes, more than a number needs. The functions below store eight
+	// bytes at a time and write past the end of the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
@@ -208,9 +212,9 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a decimal point after the first whole digits, where 0 < whole
-// < count. It stores the digits from the word around the point on one byte further right.
-// Then it stores that word again, with the point.
+// putPoint is like putDigits but inserts a decimal point. The argument whole is the number
+// of digits before the point, with 0 < whole < count. putPoint may also overwrite the bytes
+// after the digits, up to dst[n+17].
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)
@@ -221,15 +225,20 @@ func putPoint(dst []byte, n int, d uint64, count, whole int) {
 		d *= Pow10[16-count]
 	}
 	w := word.Digits(d / 1e8)
-	word.Store64(dst, n+9, word.Digits(d%1e8))
+	word.Store64(dst, n+9, word.Digits(d%1e8)) // one byte further right, after the point
 	if whole >= 8 {
+		// The point is not among the first eight digits: store them unchanged.
 		word.Store64(dst, n, w)
 		n += 8
 		whole -= 8
 		w = word.Digits(d % 1e8)
 	}
+	// The point is before or between the digits in w. Store all digits one byte further
+	// right. Then overwrite the start with the digits before the point, the point, and the
+	// next digits.
 	word.Store64(dst, n+1, w)
-	// Compute these bytes from w: a load from dst would wait for the stores.
+	// Compute the bytes from w. It would be slower to load them from dst, because the
+	// processor would first have to complete the stores.
 	before := uint64(1)<<(8*uint(whole)) - 1
 	word.Store64(dst, n, w&before|'.'<<(8*uint(whole))|w&^before<<8)
 }

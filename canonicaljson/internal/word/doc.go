@@ -15,20 +15,22 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others marks each byte of w other than a decimal digit, by the highest bit of the byte in
-// marks. In values it replaces each digit by its value, 0 to 9.
+// Others finds the bytes of w that are not decimal digits. It marks each of these bytes:
+// the highest bit of the byte is set in marks. In values, each digit of w is replaced by
+// its value, 0 to 9.
 //
-// Only the lowest mark is reliable, because a carry may mark a digit above it.
+// Only the lowest mark is reliable. A higher mark may be on a digit by mistake, because
+// of a carry from a lower byte.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High
 }
 
-// Digits returns the text of d, in eight digits, as a word. The argument d is less than
-// 1e8.
+// Digits returns the decimal text of d, eight ASCII digits with leading zeros, in one
+// integer with the first digit as its lowest byte. The argument d is less than 1e8.
 //
-// Digits divides d into two fields of four digits, then four fields of two, then eight of
-// one. Each step divides all fields at once.
+// Digits splits d into two numbers of four digits, then into four numbers of two digits,
+// then into eight digits. Each step splits all numbers at once.
 func Digits(d uint64) uint64 {
 	d = d/1e4 | d%1e4<<32
 	hundreds := d * 10486 >> 20 & 0x7F_0000_007F

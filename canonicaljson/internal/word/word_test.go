@@ -27,8 +27,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestOthers replaces one of eight digits by every possible byte. Others must mark
-// exactly the bytes that are not digits.
+// TestOthers replaces one of eight digits by every possible byte. If the new byte is not a
+// digit, the function Others must mark it. If it is a digit, there must be no mark.
 func TestOthers(t *testing.T) {
 	for c := range 256 {
 		for at := range 8 {
