@@ -53,8 +53,9 @@ func (f *field) compile(t reflect.Type, with traits) {
 	if f.unexported && (f.isZero != nil || hasMarshalMethod(f.typ, with)) {
 		// The JSON form depends on a method, MarshalJSON, MarshalText or IsZero. Reflection
 		// cannot call the method of an unexported field.
-		f.omitZero, f.isZero = false, nil
-		f.mayOmit = f.omitEmpty
+		if f.isZero != nil {
+			f.isZero = isNilPointer
+		}
 		f.encode = encodeUncallable
 	}
 }
@@ -73,11 +74,13 @@ func hasMarshalMethod(t reflect.Type, with traits) bool {
 // reflection cannot call the method. encoding/json panics for such a value. A nil pointer
 // is written as null, because null needs no method.
 func encodeUncallable(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
-	if v.Kind() == reflect.Pointer && v.IsNil() {
+	if isNilPointer(v) {
 		return append(out, "null"...), nil
 	}
 	return refuse(v.Type(), ErrUnsupportedType, "embedded by an unexported name, so its methods cannot be called; export the name")
 }
+
+func isNilPointer(v reflect.Value) bool { return v.Kind() == reflect.Pointer && v.IsNil() }
 
 // find returns the value of f in the struct v, or false if an embedded pointer on the
 // path is nil.

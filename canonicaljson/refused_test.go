@@ -56,6 +56,30 @@ type sameKey int
 
 func (sameKey) MarshalText() ([]byte, error) { return []byte("same"), nil }
 
+// The option omitzero leaves out an embedded field whose type name is unexported, like
+// encoding/json, if this needs no call of the field's methods.
+func TestOmitZeroOfUnexportedName(t *testing.T) {
+	for _, v := range []any{
+		struct {
+			*zeroStruct `json:"z,omitzero"`
+		}{},
+		struct {
+			*zeroByPointer `json:"z,omitzero"`
+		}{},
+		struct {
+			*sealedPointer `json:"p,omitzero"`
+			*otherMethods  `json:"o,omitzero"`
+			sealedValue    `json:"v,omitzero"`
+		}{},
+	} {
+		want, err := json.Marshal(v)
+		require.NoError(t, err)
+		got, err := canonicaljson.Marshal(v)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got))
+	}
+}
+
 func TestRefusedValues(t *testing.T) {
 	cause := errors.New("out of order")
 	var bare any

@@ -12,7 +12,7 @@ type offset int64
 // The method Window.offset replaces a time beyond farPast or farFuture, 146 years away, by
 // the limit. The difference between two offsets inside this range fits into 64 bits.
 const (
-	farPast   offset = -1 << 62
+	farPast   offset = -1<<62 + 1
 	farFuture offset = 1 << 62
 
 	// The field to of a record has the value unanswered if the send has no answer yet:

@@ -42,6 +42,20 @@ func TestIntervalIsHalfOpen(t *testing.T) {
 	}
 }
 
+// Times far beyond the range of a time.Duration are in the right order.
+func TestFarAwayTimes(t *testing.T) {
+	w := window.New[string](window.Options{})
+	require.NoError(t, w.Put(start, w.Key("", "origin"), exact(start, "m")))
+	k := w.Key("", "a")
+	past, future := start.AddDate(-1000, 0, 0), start.AddDate(1000, 0, 0)
+	require.NoError(t, w.Put(start, k, exact(past, "m1")))
+	_, got := w.Lookup(future, k)
+	assert.Equal(t, window.Outside, got)
+	require.NoError(t, w.Put(start, k, exact(future, "m2")))
+	_, got = w.Lookup(past, k)
+	assert.Equal(t, window.Inside, got)
+}
+
 // A sender does not know when SQS accepted its send: at the request (Record.From), at the
 // answer (Record.To) or between the two. The earliest end of the interval is thus Interval
 // after From, and the latest end is Interval and Slack after To.
