@@ -16,8 +16,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A package of the table must not depend on the packages listed as forbidden, directly or
-// through other packages. The go list command reports the dependencies.
+// Some packages must not depend on certain others, not even indirectly. For example, the
+// root package must not depend on package testing.
 func TestDependencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -97,8 +97,8 @@ func TestArrows(t *testing.T) {
 		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/window"},
 		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},
 
-		// Packages outbox, replay and consumer also import the root package. The lists omit
-		// it, because the test compares only the imports below the root.
+		// The test does not check imports of the root package. Packages outbox, replay and
+		// consumer import the root package.
 		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},
 		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"},
 		"./consumer/consumertest": {"sqstest"},
@@ -117,8 +117,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// The dependencies between files of the root package, and of package consumer, have no
-// cycle. Understanding a file therefore takes only its dependencies.
+// No two files of the root package, or of package consumer, depend on each other, not
+// even indirectly. So each file can be read before the files that use it.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")

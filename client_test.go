@@ -214,8 +214,8 @@ func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, err
 }
 
-// A stored event gets a receipt despite missing digests, or a digest of unsent
-// attributes, in SQS's answer. Only a digest of other contents is an error.
+// SendBatch succeeds if the answer of SQS has no digests. SendBatch also succeeds if the
+// answer has a digest of attributes for a message sent without attributes.
 func TestAnswersWithoutDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

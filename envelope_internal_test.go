@@ -21,8 +21,8 @@ type byPointer struct {
 
 func (*byPointer) MarshalText() ([]byte, error) { return []byte("by pointer"), nil }
 
-// The producer writes an envelope's members without canonicaljson's encoder, but with the
-// same bytes and errors as the encoder for the whole value.
+// The method Envelope.encode must return the same bytes and errors as
+// canonicaljson.Marshal, although it writes the members of the envelope itself.
 func TestEnvelopeIsWhatTheEncoderWrites(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := []string{"", "landsat|LC08", `a\|b`, "\"", "\u2028é\U0001F6F0", "\x00\x1f\x7f", "not\xffUTF-8", strings.Repeat("x", 70_000)}

@@ -109,18 +109,17 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 	})
 }
 
-// quoting is a client and a store. Its errors quote the event, like the errors of
-// quotingSink.
-type quoting struct {
+// quotingService is a client and a store. The texts of its errors quote the event.
+type quotingService struct {
 	sqsfifo.Client
 	idempotency.Store
 }
 
-func (quoting) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (quotingService) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return nil, fmt.Errorf("proxy: %s...: %w", (*in.MessageBody)[:60], syscall.ECONNRESET)
 }
 
-func (quoting) ClaimBatch(_ context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
+func (quotingService) ClaimBatch(_ context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	return nil, fmt.Errorf("duplicate entry '%s' for column key", claims[0].Key.Value)
 }
 
@@ -130,15 +129,15 @@ func quotingSink(r sqsfifo.ProvenanceRecord) error { return errors.New("no row f
 // in texts of this module only with Telemetry.ShowErrorTexts.
 func TestNoTextQuotesAnEvent(t *testing.T) {
 	for _, show := range []bool{false, true} {
-		for name, change := range map[string]func(*sqsfifo.Config[Scene], quoting){
-			"the client": func(*sqsfifo.Config[Scene], quoting) {},
-			"the store":  func(c *sqsfifo.Config[Scene], bad quoting) { c.Store.Store = bad },
+		for name, change := range map[string]func(*sqsfifo.Config[Scene], quotingService){
+			"the client": func(*sqsfifo.Config[Scene], quotingService) {},
+			"the store":  func(c *sqsfifo.Config[Scene], bad quotingService) { c.Store.Store = bad },
 		} {
 			t.Run(fmt.Sprintf("%s, %v", name, show), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					q := newQueue(t, sqstest.Config{})
 					var log logBuffer
-					bad := quoting{Client: q, Store: new(idempotency.Memory)}
+					bad := quotingService{Client: q, Store: new(idempotency.Memory)}
 					p := on(t, bad, q, func(c *sqsfifo.Config[Scene]) {
 						c.Telemetry.Logger, c.Telemetry.Provenance, c.Telemetry.ShowErrorTexts = log.logger(), quotingSink, show
 						change(c, bad)

@@ -77,7 +77,9 @@ func TestErrorTypesOfSpans(t *testing.T) {
 		return attributesOf(spans[len(spans)-1])["error.type"]
 	}
 
-	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // refuses the first request, and the retry without trace context
+	// Fail twice: after the first refusal, the producer resends the event without trace
+	// context.
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2)
 	_, err := p.Send(t.Context(), scene)
 	require.Error(t, err)
 	assert.Equal(t, "InvalidMessageContents", lastType())

@@ -26,7 +26,8 @@ func ExampleStoreConfig() {
 	for _, wait := range []time.Duration{0, 10 * time.Minute} {
 		later += wait
 		queue.Advance(wait)
-		producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Scene]{ // a process that begins
+		// A new producer simulates a restart of the process.
+		producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Scene]{
 			QueueURL: queue.URL(),
 			Source:   "kfm.remote-sensing.landsat-refresh",
 			Identify: func(s Scene) (sqsfifo.Identity, error) {

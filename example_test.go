@@ -64,9 +64,9 @@ func ExampleProducer_Build() {
 	// Output: {"dedupe_key":"landsat|LC08_L2SP_047027_20201204_20210313_02_T1","event_id":"01762f22-13fa-7e4c-a89b-094438f5fca0","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2020-12-04T19:02:11.194Z","payload":{"acquired":"2020-12-04T19:02:11.194Z","cloud_cover":1.55,"id":"LC08_L2SP_047027_20201204_20210313_02_T1","path_row":"047027"}} <nil>
 }
 
-// A program stores the message in the transaction of its event and sends it later. The
-// sent message is equal to the stored message, so a crash between both steps does no
-// harm.
+// A program saves a message in its database and sends the message later. If the program
+// crashes, it may send the saved message again: a resend within five minutes is a
+// duplicate.
 func ExampleProducer_SendMessage() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {

@@ -222,8 +222,9 @@ func TestStoreThatIsLocked(t *testing.T) {
 	})
 }
 
-// Delivery.StartFor limits retries only until the first answer of the service. In a later
-// outage, an event is retried for RetryFor. The log has three records about the outage.
+// A service works for a minute, then fails for ten minutes. Each event is retried for
+// RetryFor, because the limit StartFor applies only until the first answer of the
+// service. The log has three records about the outage.
 func TestOutage(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client{
 		"of the network": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client {

@@ -54,9 +54,10 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch may wait for room in the buffer before it builds and submits an event.
-		// The last call of Identify is therefore the time of the submission.
-		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
+		// SendBatch may wait for room in the buffer before it submits an event. The last
+		// Identify call of the event comes right before the submission, so use the time of
+		// this call.
+		if at, ok := m.identifiedAt.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
 	}
@@ -136,9 +137,9 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether the message proves that the event of s is stored. Either s sent
-// the message, or an earlier submission to the same producer did, less than one interval
-// before s.
+// concerns reports whether message a proves that the event of submission s is stored.
+// Either s sent the message, or an earlier submission to the same producer sent it, and s
+// was made before SQS forgot it.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -157,7 +158,8 @@ func (a *modelAccept) isUncounted(as []*modelAccept) bool {
 	})
 }
 
-// checkFate checks that the reported fate is true.
+// checkFate checks that the outcome of submission s agrees with SQS. For example, an
+// event reported as not stored must not be stored.
 func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	var conflict *sqsfifo.ConflictError
 	var violation *sqsfifo.ViolationError
@@ -166,15 +168,15 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	case s.err == nil:
 		m.checkReceipt(s, as, rs, earlier)
 	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
-		// The model accepts these errors without a check: SQS may have another message
-		// with the same key or body.
+		// Conflicts and violations are accepted without a check: another event with the same
+		// key or body causes them.
 	case errors.As(s.err, &doubt):
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The producer may decide "not stored" before it reports, because a callback
-			// blocked or SendBatch waited for its other events. In between, another
-			// submission may store the message.
+			// The report may come long after the decision "not stored", if a callback blocks or
+			// SendBatch waits for its other events. Another submission may store the event in
+			// between.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.isUncounted(as) {
 				continue
@@ -197,11 +199,10 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// Request r got no clear answer, but left before SQS forgot the message, so the
-			// event is stored. A producer that knew of the message may remember the event
-			// from the end of r.
+			// The producer may also know the event from request r. If r left before SQS forgot
+			// message a, the event is stored, even without a clear answer to r.
 			for _, r := range rs {
-				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
+				suppressed := knew && !r.provesUnstored && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
 		}
@@ -232,15 +233,16 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 	}
 }
 
-// checkDoubt checks the times of an InDoubtError. Since must be the start of a request
-// whose outcome was not proven. A resend before ResendBefore must arrive within the
-// deduplication interval.
+// checkDoubt checks the times of an InDoubtError. The time doubt.Since must be the start
+// of a request that may have stored the event. A resend before doubt.ResendBefore must
+// reach SQS within the deduplication interval.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The producer may decide "in doubt" before it reports, because a callback blocked
-		// or SendBatch waited for its other events. A later proof then has no effect.
-		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
+		// Request r explains the doubt, unless its answer proved "not stored" before the
+		// decision "in doubt". With slow callbacks or SendBatch, the decision may be older
+		// than the report, so ignore the answer.
+		proven := r.provesUnstored && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
 	if !reason {
@@ -267,33 +269,34 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 func (m *modelRun) checkOrder(as []*modelAccept) {
 	for i, late := range as {
 		for _, first := range as[:i] {
-			l, f := late.sub, first.sub
-			if !l.precedes(f) {
+			earlier, later := late.sub, first.sub
+			if !earlier.precedes(later) {
 				continue
 			}
 			switch {
-			case l.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
-				// The earlier event had failed before the later event was sent. Its request
-				// arrived at SQS late.
+			case earlier.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
+				// The earlier event ended with an error before the later event was sent. The
+				// request of the earlier event reached SQS late.
 				continue
-			case modelInDoubt(l) && (f.err != nil || f.reportedAt > l.reportedAt):
-				// The earlier event was reported in doubt before the later event was
-				// reported as stored.
+			case modelInDoubt(earlier) && (later.err != nil || later.reportedAt > earlier.reportedAt):
+				// When the earlier event was reported in doubt, the later event had not been
+				// reported as stored. The order was still open.
 				continue
-			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
-				// The receipt has the ID of another producer's message. SQS had forgotten
-				// that message and stored the event again.
+			case earlier.receipt.MessageID != "" && earlier.receipt.MessageID != late.id:
+				// Another producer stored the earlier event first: the receipt has that message's
+				// ID. SQS forgot the message and stored the event again. The second message does
+				// not count.
 				continue
-			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				// SQS had forgotten another producer's message and stored the event again.
-				// After a change of the wall clock, the producer could not compute the age
-				// of that message.
+			case m.on.setsClock && earlier.err == nil && earlier.receipt.MessageID == "":
+				// SQS forgot another producer's message and stored the event again, as in the
+				// previous case. The receipt has no message ID, because the wall clock was
+				// changed.
 				continue
-			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
+			case !m.strict && (earlier.receipt.Overtaken || errors.Is(earlier.err, sqsfifo.ErrOvertaken)):
 				continue
 			}
-			m.fail(l, "out of order: submission %d was stored before %d", f.id, l.id)
-			m.wrong[len(m.wrong)-1].other = f
+			m.fail(earlier, "out of order: submission %d was stored before %d", later.id, earlier.id)
+			m.wrong[len(m.wrong)-1].other = later
 			return
 		}
 	}

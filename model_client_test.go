@@ -59,8 +59,8 @@ func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *mode
 	return r
 }
 
-// transmit sends a request through the simulated network and returns the result of the
-// client.
+// transmit sends a request through the simulated network and returns the answer of SQS or
+// a simulated error.
 func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry, o []func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	r := c.depart(entries)
 	p := r.plan
@@ -123,7 +123,7 @@ func (w *modelWorld) returns(r *modelRequest) {
 	}
 	switch r.plan.kind {
 	case "refused", "throttled", "poisoned":
-		r.proof = r.answered
+		r.provesUnstored = r.answered
 	}
 }
 

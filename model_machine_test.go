@@ -14,28 +14,28 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelMachine is the computer of the simulated processes. Its suspensions stop the virtual
-// time of package synctest, but not the true time (see now) of SQS, the store and the
-// network.
+// modelMachine simulates the computer of the processes. While it is suspended, the
+// virtual time of package synctest stands still, but the time of SQS, the store and the
+// network goes on. The method now returns this outside time.
 type modelMachine struct {
 	q     *sqstest.Queue
 	start time.Time
 
-	suspends, sets bool
-	deaf           float64 // chance that a client ignores the context of its request
+	suspends, setsClock bool
+	deaf                float64 // chance that a client ignores the context of its request
 
-	mu      sync.Mutex
-	asleep  time.Duration
-	steps   []modelStep // settings of the wall clock; the first is at start, with 0
-	flights map[*modelFlight]struct{}
-	history []string // suspensions and steps, with the time since the start
+	mu           sync.Mutex
+	asleep       time.Duration
+	clockChanges []modelClockChange // oldest first; the first entry is the correct time at start
+	flights      map[*modelFlight]struct{}
+	history      []string // suspensions and clock changes, with the time since the start
 }
 
-// modelStep is one change of the machine's wall clock. From then on, the field ahead is the
-// difference between the wall clock and the true time.
-type modelStep struct {
-	at    time.Time
-	ahead time.Duration
+// modelClockChange is one change of the machine's wall clock. From the time at on, the
+// wall clock is ahead of the true time by lead.
+type modelClockChange struct {
+	at   time.Time
+	lead time.Duration
 }
 
 // modelFlight is a request on its way to SQS.
@@ -48,8 +48,8 @@ type modelFlight struct {
 func newModelMachine(seed uint64, q *sqstest.Queue) *modelMachine {
 	rng := rand.New(rand.NewPCG(seed, 29))
 	m := &modelMachine{q: q, start: time.Now(), flights: map[*modelFlight]struct{}{}}
-	m.steps = []modelStep{{m.start, 0}}
-	m.suspends, m.sets = rng.IntN(3) == 0, rng.IntN(3) == 0
+	m.clockChanges = []modelClockChange{{m.start, 0}}
+	m.suspends, m.setsClock = rng.IntN(3) == 0, rng.IntN(3) == 0
 	m.deaf = []float64{0, 0, 0.01, 0.05}[rng.IntN(4)]
 	return m
 }
@@ -69,20 +69,20 @@ func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
 func (m *modelMachine) wall() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.time().Add(m.steps[len(m.steps)-1].ahead)
+	return m.time().Add(m.clockChanges[len(m.clockChanges)-1].lead)
 }
 
-// holdsAtTrueTime reports whether f holds for the true time of the reading shown. A process
-// read the wall clock between from and to. If several true times are possible, one
-// suffices.
-func (m *modelMachine) holdsAtTrueTime(shown, from, to time.Time, f func(time.Time) bool) bool {
+// holdsAtTrueTime reports whether f holds for the true time of a wall clock reading,
+// taken between from and to. If the clock was changed in between, several true times are
+// possible, and f must hold for at least one.
+func (m *modelMachine) holdsAtTrueTime(reading, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, s := range m.steps {
-		if s.at.After(to) || i+1 < len(m.steps) && m.steps[i+1].at.Before(from) {
+	for i, s := range m.clockChanges {
+		if s.at.After(to) || i+1 < len(m.clockChanges) && m.clockChanges[i+1].at.Before(from) {
 			continue
 		}
-		if f(shown.Add(-s.ahead)) {
+		if f(reading.Add(-s.lead)) {
 			return true
 		}
 	}
@@ -95,7 +95,7 @@ func (m *modelMachine) newClock() *clock.Clock {
 	return clock.Simulated(func() clock.Reading {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return clock.Reading{Awake: time.Since(start), Asleep: m.asleep, Wall: m.time().Add(m.steps[len(m.steps)-1].ahead).Round(0)}
+		return clock.Reading{Awake: time.Since(start), Asleep: m.asleep, Wall: m.time().Add(m.clockChanges[len(m.clockChanges)-1].lead).Round(0)}
 	})
 }
 
@@ -152,12 +152,12 @@ func (m *modelMachine) pass(until time.Time) {
 	}
 }
 
-// step sets the wall clock to the true time plus the argument ahead.
-func (m *modelMachine) step(ahead time.Duration) {
+// setClock sets the wall clock to the true time plus lead.
+func (m *modelMachine) setClock(lead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.steps = append(m.steps, modelStep{m.time(), ahead})
-	m.history = append(m.history, fmt.Sprintf("%.3f s: the wall clock is %v ahead", m.time().Sub(m.start).Seconds(), ahead))
+	m.clockChanges = append(m.clockChanges, modelClockChange{m.time(), lead})
+	m.history = append(m.history, fmt.Sprintf("%.3f s: the wall clock is %v ahead", m.time().Sub(m.start).Seconds(), lead))
 }
 
 // run suspends the machine, sets its clock and calls restart, at random times until stop is
@@ -183,8 +183,8 @@ func (m *modelMachine) loop(ctx context.Context, rng *rand.Rand, restart func())
 		}
 		synctest.Wait()
 		switch what := rng.IntN(4); {
-		case what == 0 && m.sets:
-			m.step(time.Duration(rng.Int64N(int64(4*time.Hour))) - 2*time.Hour)
+		case what == 0 && m.setsClock:
+			m.setClock(time.Duration(rng.Int64N(int64(4*time.Hour))) - 2*time.Hour)
 		case what == 1:
 			restart()
 		case m.suspends:
@@ -194,14 +194,15 @@ func (m *modelMachine) loop(ctx context.Context, rng *rand.Rand, restart func())
 	}
 }
 
-// deafFor returns how long a client ignores the end of its request's context, or zero for
-// a client that obeys the context.
+// deafFor returns the minimum duration of a request whose client ignores the context, or
+// zero for a client that obeys the context.
 func (m *modelMachine) deafFor(rng *rand.Rand) time.Duration {
 	if rng.Float64() >= m.deaf {
 		return 0
 	}
-	return time.Duration(rng.Int64N(int64([]time.Duration{time.Minute, modelDeaf}[rng.IntN(2)])))
+	return time.Duration(rng.Int64N(int64([]time.Duration{time.Minute, modelLongestRequest}[rng.IntN(2)])))
 }
 
-// modelDeaf is the longest time for which a client ignores the end of its context.
-const modelDeaf = 10 * time.Minute
+// modelLongestRequest is the longest duration of a request if the client ignores the
+// context.
+const modelLongestRequest = 10 * time.Minute

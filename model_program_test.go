@@ -23,8 +23,8 @@ func (m *modelRun) at(process int) []*sqsfifo.Producer[modelEvent] {
 func (m *modelRun) latest(process int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for m.heirs[process] > 0 {
-		process = m.heirs[process]
+	for m.successors[process] > 0 {
+		process = m.successors[process]
 	}
 	return process
 }
@@ -32,10 +32,10 @@ func (m *modelRun) latest(process int) int {
 // restart closes a process while most of its events are unfinished, and starts another
 // process in its place.
 func (m *modelRun) restart(rng *rand.Rand) {
-	old := m.latest(rng.IntN(m.slots))
+	old := m.latest(rng.IntN(m.processes))
 	fresh := m.begin(len(m.at(old)) > 1)
 	m.mu.Lock()
-	m.heirs[old] = fresh
+	m.successors[old] = fresh
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(m.t.Context(), time.Duration(rng.IntN(3))*time.Second)
 	defer cancel()
@@ -84,7 +84,7 @@ func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
 					e.Route = "north"
 				case 5:
 					e = recent[rng.IntN(len(recent))]
-					e.Route = "south" // possibly a changed attribute
+					e.Route = "south" // a copy, usually with a changed attribute
 				}
 			}
 			events = append(events, e)
@@ -126,12 +126,12 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 // goroutines submit events.
 func (m *modelRun) callOtherMethods(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
-		n := m.latest(rng.IntN(m.slots))
+		n := m.latest(rng.IntN(m.processes))
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			// With an even seed, never call Resume: chance becomes 0 (Flush) or 5 (Paused
-			// and Stats).
+			// With an even seed, call neither Resume nor ResumeAll: chance becomes 0 (Flush) or
+			// 5 (Paused and Stats).
 			chance %= 2
 			chance *= 5
 		}
@@ -160,9 +160,9 @@ func (m *modelRun) callOtherMethods(rng *rand.Rand) {
 	}
 }
 
-// follow resends an event after its outcome, at an instant at which errors are likely, for
-// example just before ResendBefore.
-func (m *modelRun) follow(s *modelSub) {
+// maybeResend resends some events after their outcome, at a time when errors are likely,
+// for example just before ResendBefore.
+func (m *modelRun) maybeResend(s *modelSub) {
 	rng := rand.New(rand.NewPCG(m.seed^uint64(s.id), 17))
 	m.mu.Lock()
 	m.events[s.body]++
@@ -222,8 +222,8 @@ func (m *modelRun) follow(s *modelSub) {
 
 // submit submits events by a random method.
 func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
-	ctx, withdrawn := m.t.Context(), rng.IntN(4) == 0
-	if withdrawn {
+	ctx, limited := m.t.Context(), rng.IntN(4) == 0
+	if limited {
 		most := []int{1, 30, 300, 4000}[rng.IntN(4)]
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(rng.IntN(most))*100*time.Millisecond)
@@ -239,7 +239,6 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	each := func(f func(s *modelSub)) {
 		for i, e := range events {
 			s := m.newSub(producer, how, e, i)
-			s.withdrawn = withdrawn
 			f(s)
 			m.callReturned(s)
 		}
@@ -261,7 +260,6 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 		case "SendBatch":
 			for i, e := range events {
 				subs[i] = m.newSub(producer, how, e, i)
-				subs[i].withdrawn = withdrawn
 				events[i] = subs[i].e
 			}
 			m.setCall(subs)
@@ -296,8 +294,8 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	m.spawn(wait)
 }
 
-// newSub records a submission before its call, with its number in modelEvent.Tag for the
-// simulated network.
+// newSub records a submission before the producer gets the event. The simulated network
+// finds the submission by its number in modelEvent.Tag.
 func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -319,8 +317,8 @@ func (m *modelRun) setCall(subs []*modelSub) {
 	}
 }
 
-// callReturned records that the call which made the submission s has returned. Submissions
-// by calls that start afterwards count as later.
+// callReturned records that the call of submission s has returned. A submission made
+// after the return counts as later than s.
 func (m *modelRun) callReturned(s *modelSub) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -346,8 +344,7 @@ func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 	}
 }
 
-// end records the outcome of a submission and calls follow, which may send the event
-// again.
+// end records the outcome of a submission. Then maybeResend may send the event again.
 func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	m.mu.Lock()
 	m.clock++
@@ -358,7 +355,7 @@ func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	}
 	m.note(s, nil, s.outcome())
 	m.mu.Unlock()
-	m.follow(s)
+	m.maybeResend(s)
 }
 
 func (s *modelSub) outcome() string {

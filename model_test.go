@@ -21,9 +21,9 @@ var (
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
-// TestModel runs random programs in virtual time. The function check compares the outcomes
-// with the facts that modelWorld recorded. Two runs with one seed are nearly equal:
-// goroutines and jitter differ.
+// TestModel runs random programs in virtual time. The method check compares the outcomes
+// with the facts that modelWorld recorded. Two runs with one seed may differ slightly,
+// because the order of goroutines and the jitter of delays are random.
 func TestModel(t *testing.T) {
 	var sum modelTotals
 	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })
@@ -59,7 +59,6 @@ type modelSub struct {
 	how          string
 	e            modelEvent
 	body         string
-	withdrawn    bool // the call's context has a time limit, so its events may be withdrawn
 
 	// Values of modelWorld.clock when the call began, when it returned, and when the
 	// outcome was reported.
@@ -73,21 +72,21 @@ type modelSub struct {
 // modelRun is one random program of TestModel.
 type modelRun struct {
 	*modelWorld
-	t         *testing.T
-	rng       *rand.Rand // used only by the goroutine of the test
-	delivery  sqsfifo.Delivery
-	producers [][]*sqsfifo.Producer[modelEvent] // by process; guarded by mu
-	slots     int                               // processes at the beginning
-	heirs     map[int]int                       // process that replaced each restarted process; guarded by mu
-	quit      chan struct{}
-	actors    sync.WaitGroup
-	taken     sync.Map       // time of the last Identify of each submission, by tag
-	slow      bool           // callbacks block
-	crowded   bool           // make events wait in the buffer for minutes: one slow request at a time
-	events    map[string]int // submissions of each event
-	resumed   bool           // a call of Resume resumed at least one group
-	closing   bool
-	cancels   []context.CancelFunc
+	t            *testing.T
+	rng          *rand.Rand // used only by the goroutine of the test
+	delivery     sqsfifo.Delivery
+	producers    [][]*sqsfifo.Producer[modelEvent] // by process; guarded by mu
+	processes    int                               // number of processes at the beginning
+	successors   map[int]int                       // number of a closed process -> process started in its place; guarded by mu
+	quit         chan struct{}
+	actors       sync.WaitGroup
+	identifiedAt sync.Map       // time of the last Identify call, by modelEvent.Tag
+	slow         bool           // some callbacks block for seconds
+	crowded      bool           // events wait in the buffer for minutes, because requests are slow and never concurrent
+	events       map[string]int // submissions of each event
+	resumed      bool           // a call of Resume resumed at least one group
+	closing      bool
+	cancels      []context.CancelFunc
 }
 
 func newModelRun(t *testing.T, seed uint64) *modelRun {
@@ -96,7 +95,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &modelRun{modelWorld: newModelWorld(seed, q, rng), t: t, rng: rng, quit: make(chan struct{}), heirs: map[int]int{}, events: map[string]int{}}
+	m := &modelRun{modelWorld: newModelWorld(seed, q, rng), t: t, rng: rng, quit: make(chan struct{}), successors: map[int]int{}, events: map[string]int{}}
 	m.sabotage = *modelBreak
 	m.slow = rng.IntN(5) == 0
 	m.delivery = sqsfifo.Delivery{
@@ -117,12 +116,13 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		begin := time.Now()
 		m.periods = append([]modelPeriod{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.periods...)
 	}
-	// If the wall clock is set, the computed age of other processes' messages is wrong.
-	if m.on.sets {
+	// DetectForeignDuplicates needs a correct wall clock, to compute the age of other
+	// processes' messages.
+	if m.on.setsClock {
 		m.delivery.Memory.DetectForeignDuplicates = false
 	}
-	m.slots = 1 + rng.IntN(4)/3
-	for range m.slots {
+	m.processes = 1 + rng.IntN(4)/3
+	for range m.processes {
 		m.begin(rng.IntN(4) == 0)
 	}
 	return m
@@ -152,7 +152,7 @@ func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
 	c := sqsfifo.Config[modelEvent]{
 		Source: "kfm.test.model",
 		Identify: func(e modelEvent) (sqsfifo.Identity, error) {
-			m.taken.Store(e.Tag, m.on.now())
+			m.identifiedAt.Store(e.Tag, m.on.now())
 			return sqsfifo.Identity{DedupeKey: e.Key, Group: e.Group, Time: time.Unix(1e9, 0)}, nil
 		},
 		Attributes: func(e modelEvent) map[string]string {
@@ -174,7 +174,7 @@ func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
 func (m *modelRun) run(sum *modelTotals) {
 	begin := time.Now()
 	groups, steps := 1+m.rng.IntN(6), 5+m.rng.IntN(30)
-	for p := range m.slots {
+	for p := range m.processes {
 		for g := range groups {
 			rng := rand.New(rand.NewPCG(m.seed, uint64(100+10*p+g)))
 			m.spawn(func() { m.feed(rng, p, fmt.Sprintf("g%d", g), steps) })
@@ -212,13 +212,13 @@ func (m *modelRun) run(sum *modelTotals) {
 	close(m.quit)
 	m.closing = true
 	m.mu.Unlock()
-	for slot := range m.slots {
-		n := m.latest(slot)
+	for process := range m.processes {
+		n := m.latest(process)
 		m.checkClosed(n, ctx, m.at(n)[0].Close(ctx))
 	}
 	m.actors.Wait()
 	others.Wait()
-	time.Sleep(modelDeaf + 30*time.Second) // until the last request of a client that ignores its context has ended
+	time.Sleep(modelLongestRequest + 30*time.Second) // until the last request of a client that ignores its context has ended
 	for _, cancel := range m.cancels {
 		cancel()
 	}

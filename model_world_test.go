@@ -58,14 +58,14 @@ type modelLane struct {
 // modelRequest is one request to SQS, with its simulated fate and the times of its start
 // and end.
 type modelRequest struct {
-	n, producer int
-	subs        []*modelSub
-	plan        modelPlan
-	start, end  time.Time
-	startedAt   int
-	endedAt     int
-	answered    bool // the client returned before its context ended
-	proof       bool // the answer proves the fate of each entry
+	n, producer    int
+	subs           []*modelSub
+	plan           modelPlan
+	start, end     time.Time
+	startedAt      int
+	endedAt        int
+	answered       bool // the client returned before its context ended
+	provesUnstored bool // the answer proves that SQS stored no entry
 }
 
 // modelAccept is a message stored by SQS.
@@ -87,12 +87,12 @@ type modelPlan struct {
 	entry   func(i int) string
 }
 
-// modelDelivery is the longest time that a request takes to SQS, except with sabotage
-// "late".
+// modelDelivery is the longest time that a request travels to SQS. Only the flags
+// -model.break=late and -store.break=late exceed it.
 const modelDelivery = 19900 * time.Millisecond
 
-// modelPeriod is a period of the test. Its kind is "fair", or a fault from modelLongFaults
-// that hits at least half of the period's requests.
+// modelPeriod is a period of the test. The field kind is "fair", or a fault that hits at
+// least half of the requests in the period.
 type modelPeriod struct {
 	until time.Time
 	kind  string
@@ -106,7 +106,8 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	for _, kind := range modelFaults {
 		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
 	}
-	// Make these faults rarer, because the producer does not retry an event after them.
+	// Make these faults rare: the producer does not retry an event after them, and the test
+	// needs retries.
 	for _, kind := range []string{"panic", "exit", "nothing"} {
 		w.odds[kind] /= 10
 	}
@@ -169,9 +170,9 @@ func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides whether and when a request arrives at SQS, and the result of the client. The
-// order of concurrent requests has no influence, so two runs with one seed are nearly
-// equal.
+// plan decides whether and when a request arrives at SQS, and how the client answers. The
+// decision does not depend on the order of concurrent requests, so two runs with one seed
+// are similar.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

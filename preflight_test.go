@@ -286,8 +286,8 @@ func TestQueueLimitHoldsForEachMessage(t *testing.T) {
 	q := newQueue(t, sqstest.Config{MaximumMessageSize: 1024})
 	p := on(t, q, q)
 	big := scene
-	// The ID is twice in the body: more than the queue's 1,024 bytes, less than SQS's
-	// limit.
+	// The body contains the ID twice, so it exceeds the queue's limit of 1,024 bytes, but
+	// not the limit of SQS.
 	big.ID = strings.Repeat("x", 500)
 	_, err := p.Build(big)
 	require.NoError(t, err, "Build knows the limit of SQS only, unless the queue was asked")

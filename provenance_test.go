@@ -120,7 +120,8 @@ func TestProvenanceWriterWritesLines(t *testing.T) {
 	require.ErrorIs(t, sqsfifo.ProvenanceWriter(failing{})(sqsfifo.ProvenanceRecord{}), os.ErrClosed)
 }
 
-// halfWriter fails in the middle of its second write and before its third write.
+// halfWriter fails twice: the second Write writes half of the text, and the third Write
+// writes nothing.
 type halfWriter struct {
 	text  strings.Builder
 	calls int
@@ -255,9 +256,9 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// ReplayAttribute holds the name of a replay run. A message with this attribute is
-// recorded as a replay, even if this producer never sent the event. The attribute leaves
-// the event's identity unchanged.
+// The attribute ReplayAttribute marks a message as part of a replay. The provenance
+// record then reports a replay, even if this producer never sent the event before. The
+// value of the attribute does not change the identity of the event.
 func TestReplayAttribute(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	sink, got := records()

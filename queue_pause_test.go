@@ -97,8 +97,9 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With Runs, SQS stores a later event of a request and not an earlier one. The producer
-// does not resend the earlier event, and its error wraps ErrOvertaken.
+// With the order Runs, a request may contain several events of a group. If SQS stores a
+// later event but not an earlier one, the producer does not resend the earlier event, and
+// its error wraps ErrOvertaken.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
@@ -133,9 +134,9 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// SQS stores the first and the third event of a request, and the answer is lost. The
-// retry's sequence number shows that the third event was stored before the second: the
-// second receipt has Overtaken set.
+// SQS stores the first and the third of three events, and the answer is lost. The retry
+// then stores the second event after the third, so the second event's receipt has
+// Overtaken set.
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -192,8 +193,9 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// SendBatch refuses an event with the key of another event, and the later events of that
-// group. Other groups continue. With SkipEvent, SendBatch refuses no other event.
+// SendBatch refuses an event with the dedupe key of another event, and also the later
+// events of the group. Other groups continue. With SkipEvent, the later events continue
+// too.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},

@@ -135,8 +135,8 @@ func TestPauseEndsWithTheDoubt(t *testing.T) {
 	})
 }
 
-// If the caller's context ends and no attempt stored the event, the group is not paused.
-// ResumeAll ends all pauses.
+// An event certainly not stored does not pause its group, even if its context ended. An
+// event in doubt pauses the group until ResumeAll.
 func TestOnlyDoubtPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// When the context of an event ends, the event gets its outcome immediately. A waiting
-// event is not stored, an event in a request is in doubt. The producer still remembers the
-// later answer.
+// When the context of an event ends, the event gets its outcome immediately: "not stored"
+// while it waits, or "in doubt" while it is in a request. The producer still remembers
+// the answer to the request, and so recognises a resend as a duplicate.
 func TestContextOfAnEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -151,8 +151,8 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// Identify calls Close, with an ended context, in the middle of a SendBatch. Events
-// submitted before Close fail because of Close's context, and all later events with
+// Close is called in the middle of a SendBatch, with a context that has ended. Events
+// submitted before Close fail because of this context, and later events fail with
 // ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestSendBatchMeetsClose(t *testing.T) {
 	})
 }
 
-// The producer frees the message of an event whose context has ended, even while the group
-// of the event is blocked.
+// The producer drops an event when its context ends, even while an earlier event of the
+// group is in flight.
 func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -268,8 +268,8 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value returns nil to hide the inner context. Package context would otherwise watch the
-// inner context directly, without a call of AfterFunc.
+// Value returns nil, so package context cannot find the inner context. Otherwise the
+// package would watch the inner context directly and never call AfterFunc.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {

@@ -35,9 +35,9 @@ func faulty(q *sqstest.Queue, share float64) {
 	q.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, entry), 1, 3)
 }
 
-// Twenty thousand events in a hundred groups go through a real client, a socket and faults,
-// in real time. No event is lost, stored twice or, with Strict, out of order. With Runs the
-// outcomes report each overtaken event.
+// Events go through a real client and a socket, in real time, while requests fail at
+// random. No event is lost or stored twice. With Strict, no event is out of order. With
+// Runs, the outcomes report each overtaken event.
 func TestFaultsOverLoopback(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 60,000 events in real time")
@@ -216,9 +216,9 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// A copy of an event is submitted within the deduplication interval, and waits in its group
-// after a refused event. A request of ten minutes delays the copy, which still ends as a
-// duplicate.
+// A copy of a stored event is submitted within the deduplication interval, but has to
+// wait for a request of ten minutes. The copy still ends as a duplicate, although SQS has
+// forgotten the event by then.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

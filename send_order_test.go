@@ -181,7 +181,7 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 		require.ErrorIs(t, outcome, context.DeadlineExceeded)
 		assert.Zero(t, refused.Attempts)
 
-		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits until the answer to group a's request frees room
+		p.SendAsync(t.Context(), event("e", 0), fail(t)) // blocks until the event of group a leaves the buffer
 		assert.Equal(t, 20*time.Millisecond, time.Since(c.start))
 		closed := make(chan error)
 		go func() { // waits for room until the producer closes
@@ -326,8 +326,9 @@ func (c *busyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, nil
 }
 
-// A retry that has to wait for its turn does not start after the deduplication interval of
-// the first attempt.
+// Slow requests of other groups delay the retries of an event. No retry starts later than
+// 4 minutes and 35 seconds after the first attempt, because SQS might forget that
+// attempt.
 func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

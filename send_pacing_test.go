@@ -73,8 +73,8 @@ func TestPacingAgainstAQuota(t *testing.T) {
 			require.NoError(t, p.Close(t.Context()))
 			t.Logf("quota %d: %.1f %% used, %.2f %% throttled", quota, 100*(calls-throttled)/allowed, 100*throttled/calls)
 			assert.GreaterOrEqual(t, calls-throttled, 0.9*allowed)
-			// During the search for the limit, SQS throttles each request in flight
-			// once. internal/pacer tests the rate after the search.
+			// The producer finds the limit only by exceeding it. SQS then throttles all
+			// requests in flight, so permit 2 %.
 			assert.Less(t, throttled, 0.02*calls)
 			assert.Zero(t, failed.Load())
 		})

@@ -169,7 +169,7 @@ func TestContextValuesReachTheRequestOfOneEvent(t *testing.T) {
 	})
 }
 
-// contextClient records a value of the contexts of its requests.
+// contextClient records the value of ctxKey in the context of each request.
 type contextClient struct {
 	*sqstest.Queue
 	values []any

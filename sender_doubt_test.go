@@ -36,8 +36,8 @@ func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults 
 	return doubt
 }
 
-// SQS may have stored an event at the first attempt of the first call. No attempt of a
-// later call starts if it might arrive after the deduplication interval of that attempt.
+// The first Send of an event ends in doubt. No attempt of a resend may reach SQS after
+// SQS has forgotten the first attempt, because SQS would store the event again.
 func TestResendOfAnEventInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -71,8 +71,8 @@ func TestResendOfAnEventInDoubt(t *testing.T) {
 	})
 }
 
-// SQS may have stored the last of several attempts of an event. For a full deduplication
-// interval after that attempt, another event with the same dedupe key is a conflict.
+// An event is attempted twice, minutes apart, and ends in doubt. For five minutes after
+// the last attempt, another event with the same dedupe key is a conflict.
 func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -91,8 +91,8 @@ func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	})
 }
 
-// One request contains an event twice. SQS refuses the first copy and stores the second.
-// A different event with the same dedupe key is then a conflict.
+// In one request, SQS refuses the first copy of an event and stores the second. The event
+// is therefore stored, so another event with its dedupe key is a conflict.
 func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -203,9 +203,9 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 	})
 }
 
-// With DetectForeignDuplicates, the time in a sequence number shows that a message is a
-// duplicate of another process's event. An event sent just now is never reported as such a
-// duplicate.
+// With DetectForeignDuplicates, the producer recognises the duplicate of another
+// process's event by the time in the sequence number of SQS. A retry of a new event is
+// not a duplicate.
 func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -229,26 +229,26 @@ func TestForeignDuplicates(t *testing.T) {
 	}
 }
 
-// aheadClient is a connection to an SQS whose clock is ahead of this machine's clock. Each
-// answer to SendMessage arrives late.
+// aheadClient is a connection to an SQS with a clock ahead of this machine's clock. The
+// answers to SendMessage may be late.
 type aheadClient struct {
 	sqs.HTTPClient
-	lead    time.Duration
-	stalled time.Duration // time from the acceptance of a message to the date of the answer
-	late    time.Duration // time from the date of the answer to its arrival
+	lead       time.Duration
+	beforeDate time.Duration // delay before SQS sets the Date header of the answer
+	afterDate  time.Duration // delay after SQS has set the Date header
 }
 
 func (c aheadClient) Do(r *http.Request) (*http.Response, error) {
 	answer, err := c.HTTPClient.Do(r)
 	sends := r.Header.Get("X-Amz-Target") == "AmazonSQS.SendMessage"
 	if sends {
-		time.Sleep(c.stalled)
+		time.Sleep(c.beforeDate)
 	}
 	if err == nil {
 		answer.Header.Set("Date", time.Now().Add(c.lead).UTC().Format(http.TimeFormat))
 	}
 	if sends {
-		time.Sleep(c.late)
+		time.Sleep(c.afterDate)
 	}
 	return answer, err
 }
@@ -275,8 +275,9 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// SQS takes 12 seconds to answer the copy of another process's event. This delay must not
-// count as a difference between the clocks, which would make the event look younger.
+// An event of another process is sent again, and the answer arrives 12 seconds late. The
+// producer must not take the delay for a difference between the clocks, because the event
+// would then look younger.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -284,7 +285,9 @@ func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(250 * time.Second)
 
-		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, late: 12 * time.Second} })
+		client := q.Client(func(o *sqs.Options) {
+			o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, afterDate: 12 * time.Second}
+		})
 		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = true })
 		r, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
@@ -297,12 +300,14 @@ func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	})
 }
 
-// SQS stores a new event and answers 12 seconds later, with the date of the answer. The date
-// must not make the event look older than it is: the event is not a duplicate.
+// SQS stores a new event, but dates its answer 12 seconds later. The producer must not
+// conclude that the event is 12 seconds older than the request, and so a duplicate.
 func TestNewEventWithAStalledAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
-		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, stalled: 12 * time.Second} })
+		client := q.Client(func(o *sqs.Options) {
+			o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, beforeDate: 12 * time.Second}
+		})
 		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = true })
 		r, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)

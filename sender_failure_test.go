@@ -194,7 +194,9 @@ func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 		for q.PendingFaults() > 0 {
 			_, _ = q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("x")})
 		}
-		time.Sleep(5*time.Minute + 25*time.Second) // an attempt may arrive 20 seconds late, with 5 seconds of tolerance
+		// SQS forgets a message after five minutes. Add 20 seconds for the longest way to
+		// SQS and 5 seconds of tolerance.
+		time.Sleep(5*time.Minute + 25*time.Second)
 		_, err = p.Send(t.Context(), other)
 		require.NoError(t, err, "whatever became of the first, SQS has forgotten it")
 	})
@@ -227,8 +229,8 @@ func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
 	})
 }
 
-// Faults and events are random. Every event has exactly one outcome, a true one, and is
-// stored at most once. The messages of each group are in order.
+// Requests fail at random. Every event gets a receipt and is stored exactly once, and the
+// messages of each group are in order.
 func TestInvariantsUnderRandomFaults(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

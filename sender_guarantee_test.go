@@ -21,12 +21,12 @@ import (
 // SQS for some faults, it refuses the whole request.
 type pickyClient struct {
 	*sqstest.Queue
-	requests atomic.Int64
-	traced   bool // refuse messages with attributes (trace context) instead of the group "poison"
+	requests      atomic.Int64
+	refusesTraced bool // refuse messages with trace context, and accept the group "poison"
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {
-	if c.traced && attributes > 0 || !c.traced && group == "poison" {
+	if c.refusesTraced && attributes > 0 || !c.refusesTraced && group == "poison" {
 		return &smithy.GenericAPIError{Code: "InvalidParameterValue", Fault: smithy.FaultClient}
 	}
 	return nil
@@ -75,7 +75,7 @@ func TestPoisonedBatchIsSplit(t *testing.T) {
 func TestTraceContextIsExpendable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
-		p := on(t, &pickyClient{Queue: q, traced: true}, q, func(c *sqsfifo.Config[Scene]) { observe(c) })
+		p := on(t, &pickyClient{Queue: q, refusesTraced: true}, q, func(c *sqsfifo.Config[Scene]) { observe(c) })
 		require.NoError(t, p.SendBatch(t.Context(), scenes(10, 10)).Err())
 		_, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
@@ -85,9 +85,9 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// The first copy of an event ends in doubt, and a second copy waits ten minutes in its
-// group. By then SQS has forgotten the first copy, so the second must end in doubt without
-// a request.
+// The first copy of an event ends in doubt, and the second copy has to wait ten minutes.
+// By then SQS has forgotten the first copy and might store the event twice, so the
+// producer makes no request: the second copy ends in doubt too.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

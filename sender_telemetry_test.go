@@ -42,8 +42,8 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 	return o
 }
 
-// metrics reads all metrics. The map values has the total of each counter and the count of
-// each histogram. The slice attributes has the values of all attributes.
+// metrics reads all metrics. It returns the total of each counter and the count of each
+// histogram in the map, and the values of all attributes in the slice.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -121,10 +121,10 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		require.NoError(t, send(all[0])) // a duplicate: adds to sqs_fifo.dedupe_window_hits
 		reused := all[1]
 		reused.ID, reused.Cloud = all[1].ID, 5
-		require.Error(t, send(reused)) // a collision: another payload
+		require.Error(t, send(reused)) // a collision: a used key with another payload
 		lost := all[2]
 		lost.Cloud = 77
-		require.Error(t, send(lost)) // two violations
+		require.Error(t, send(lost)) // the attributes break two rules
 		q.Inject(sqstest.Throttle(), 1)
 		require.NoError(t, send(scenes(4, 2)[3])) // two attempts with the same body; the first is throttled
 
@@ -204,7 +204,8 @@ func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	bad.ID = ""
 	_, err = p.Send(t.Context(), bad)
 	require.Error(t, err)
-	// Refuse the first request, and the retry without trace context.
+	// Fail twice: after the first refusal, the producer resends the event without trace
+	// context.
 	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2)
 	_, err = p.Send(t.Context(), scenes(4, 4)[3])
 	require.Error(t, err)

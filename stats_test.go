@@ -22,20 +22,20 @@ func TestStats(t *testing.T) {
 			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
 		})
 		all := scenes(4, 2)
-		for _, s := range append(all, all[0]) { // 4 stored, 1 duplicate
+		for _, s := range append(all, all[0]) { // four new events and a duplicate
 			_, err := p.Send(t.Context(), s)
 			require.NoError(t, err)
 		}
 		reused := all[1]
 		reused.Cloud = 99
 		_, err := p.Send(t.Context(), reused)
-		require.Error(t, err) // 1 not stored
+		require.Error(t, err) // not stored: another payload with a used key
 		_, err = p.Send(t.Context(), Scene{})
-		require.Error(t, err) // 2 not stored; an empty Scene has no dedupe key and is refused
+		require.Error(t, err) // not stored: no dedupe key
 		q.Inject(sqstest.Throttle(), 1)
-		_, err = p.Send(t.Context(), event("b", 1)) // 5 stored, 1 retry, 1 throttle
+		_, err = p.Send(t.Context(), event("b", 1)) // throttled, then stored by a retry
 		require.NoError(t, err)
-		inDoubt(t, p, q, sqstest.LoseAnswer()) // 1 in doubt, after several attempts
+		inDoubt(t, p, q, sqstest.LoseAnswer()) // in doubt after several attempts
 		q.ClearFaults()
 		stats := p.Stats()
 		assert.Equal(t, sqsfifo.Outcomes{Stored: 5, Duplicates: 1, NotStored: 2, InDoubt: 1}, stats.Outcomes)

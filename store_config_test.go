@@ -66,8 +66,8 @@ func TestStoreConfig(t *testing.T) {
 	require.Equal(t, "Config.Store", fault.Field)
 }
 
-// An event with another client, source or queue is another event. Config.Store.Queue may
-// give a queue another name.
+// The store treats events with different clients, sources or queues as different events.
+// Queues with the same Config.Store.Queue count as one queue.
 func TestScopeOfEvents(t *testing.T) {
 	q, r := newQueue(t, sqstest.Config{}), newQueue(t, sqstest.Config{Name: "other.fifo"})
 	store := new(idempotency.Memory)

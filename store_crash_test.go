@@ -16,9 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient calls before() when a request is about to leave, and after() on its arrival
-// at the queue. It ignores the options by which a producer observes that a request never
-// left.
+// hookedClient calls before() when a request is about to leave, and after() when the
+// queue has handled it. The producer cannot see whether a failed request left, because
+// hookedClient ignores the options of a call.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -291,8 +291,9 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// Producer a sends an event for ten seconds. Producer b waits with the same event until its
-// context ends: the event is in doubt without an attempt. A later resend is a duplicate.
+// Producer A needs ten seconds to send an event. Producer B submits the same event, and
+// its context ends while A is still sending: B reports "in doubt" without an attempt. A
+// later resend by B is a duplicate.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -318,8 +319,9 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// An event waits in producer a without a claim, and producer b stores it. When the context
-// ends, a reports "not stored", by the store's last answer. A resend by a is a duplicate.
+// An event waits in producer A while producer B stores the same event. When the context
+// ends, A reports "not stored", because A has not asked the store again. A resend by A is
+// a duplicate.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -32,9 +32,9 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running writes a record as a crashed process leaves it: with a claim and without a
-// result. The record's body and fingerprint may come from another encoder.
-func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
+// claimAndCrash claims an event and never finishes it, like a crashed process. The test
+// chooses the body, group and fingerprint in the store.
+func claimAndCrash(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
 		Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), source), Operation: "sqs.send", Value: "key"},
@@ -69,7 +69,7 @@ func TestStoredBytesGoOut(t *testing.T) {
 					if tc.spec != "" {
 						is = idempotency.FingerprintOf(tc.spec, []byte("something else"))
 					}
-					running(t, store, q, body, "old-group", is)
+					claimAndCrash(t, store, q, body, "old-group", is)
 					if arrived {
 						_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: aws.String("old-group")})
 						require.NoError(t, err)
@@ -145,9 +145,9 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look an event up in the store. The process remembers the key with
-// another time and group. The store's answer before the first attempt counts: the event is
-// a duplicate.
+// A stored event is submitted again with TrySend, with another time and group. TrySend
+// does not ask the store, but the producer does before the first attempt, and the event
+// ends as a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -194,8 +194,8 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store has no attributes, but the producer remembers them for five minutes. Within
-// this time the producer refuses a resend of a stored event with other attributes.
+// The store does not keep attributes, but the producer remembers them for five minutes.
+// During these five minutes, a resend with other attributes is refused.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

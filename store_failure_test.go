@@ -103,8 +103,8 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// The quota permits one unfinished event in the store, and a crashed producer has claimed
-// one. Only this event may be sent. After its send, another event may be sent too.
+// The quota of the store permits one unfinished event, and a crashed producer left one. A
+// new producer cannot send other events until it has sent the unfinished event.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -247,7 +247,9 @@ func TestNothingLeft(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		s := &testStore{Store: store}
 		client := sqs.New(sqs.Options{Region: "us-east-1", HTTPClient: modelRefuser{}})
-		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" } // needed because no request works, so the producer cannot ask for the ARN
+		// Without a name of the queue, the producer would ask SQS for the ARN, but no
+		// request works.
+		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" }
 		p := on(t, client, q, withStore(s, named), func(c *sqsfifo.Config[Scene]) { c.Delivery.RetryFor = time.Second })
 		_, err := p.Send(t.Context(), scene)
 		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "%v", err)
@@ -547,9 +549,9 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	})
 }
 
-// A client answers after its context and the lease have ended, and another process has
-// claimed the event. The store refuses the late result. A later duplicate has Unrecorded
-// set, unless the event is recorded by then.
+// The request of producer A takes longer than the lease, and producer B claims the event.
+// The store refuses the result of A, so the receipt has Unrecorded set. A later duplicate
+// has Unrecorded set too, unless another process has recorded the event.
 func TestLostResultOfALateAnswer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (w *storeWorld) arrive(entries []types.SendMessageBatchRequestEntry) *sqs.S
 			continue
 		}
 		w.clock++
-		a := &storeAccept{sub: w.subs[tag], at: w.on.now(), until: w.until[w.subs[tag].e.Key], id: *ok.MessageId, body: *entries[i].MessageBody, processed: w.clock}
+		a := &storeAccept{sub: w.subs[tag], at: w.on.now(), until: w.until[w.subs[tag].e.Key], id: *ok.MessageId, body: *entries[i].MessageBody}
 		w.known[a.id] = a
 		w.accepts = append(w.accepts, a)
 	}
@@ -162,11 +162,11 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// checkTwice checks that SQS accepts no event twice before the store's record expires. With
-// FailOpen or UnresolvedResend (storeWorld.open), SQS may accept an event twice.
+// checkTwice checks that SQS accepts no event twice before the store's record expires,
+// unless the configuration permits it (mayStoreTwice).
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
-		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {
+		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.mayStoreTwice {
 			w.fails("%s accepted twice, %v apart, TTL %v: by submission %d and by %d\n%s\n%s",
 				as[i].sub.e.Key, gap, w.ttl, as[i-1].sub.id, as[i].sub.id, as[i-1].body, as[i].body)
 		}
@@ -189,7 +189,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	case errors.As(s.err, &conflict):
 		sum.conflicts.Add(1)
 		for _, a := range as {
-			if a.sub == s && !w.open {
+			if a.sub == s && !w.mayStoreTwice {
 				w.fails("submission %d of %s is a conflict and was accepted", s.id, s.e.Key)
 			}
 		}
@@ -202,7 +202,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 		sum.notStored.Add(1)
 		for _, a := range as {
 			before := !a.at.After(s.made) && s.reported.Before(a.until)
-			if a.sub == s || before && !w.open && !errors.Is(s.err, sqsfifo.ErrBufferFull) && a.sub.e.Value == s.e.Value {
+			if a.sub == s || before && !w.mayStoreTwice && !errors.Is(s.err, sqsfifo.ErrBufferFull) && a.sub.e.Value == s.e.Value {
 				w.fails("submission %d of %s, made %v after the message was accepted by submission %d, is said not to be stored: %v",
 					s.id, s.e.Key, s.made.Sub(a.at), a.sub.id, s.err)
 			}
@@ -210,8 +210,9 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	default:
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
-	// The last submission of each event comes after all faults and must succeed, unless
-	// another event has used the key or an earlier fault left the event unresolved.
+	// The last submission of each event comes after all faults and must succeed. Two errors
+	// are permitted: a conflict with another event, and an event left unresolved by an
+	// earlier fault.
 	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}
@@ -228,7 +229,7 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	switch {
 	case r.MessageID == "" && !r.Duplicate:
 		w.fails("submission %d: a receipt without a message ID", s.id)
-	case r.MessageID == "": // a duplicate without a request: the producer knew only that the event was stored
+	case r.MessageID == "": // the producer knew that the event was stored, but not the message ID
 	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
 		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
 	case r.BodyHash != sqsfifo.BodyHash(a.body):
@@ -238,8 +239,8 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	}
 }
 
-// checkOrder checks that SQS stored a group's events in one process's submission order.
-// Events that an earlier submission stored are exempt.
+// checkOrder checks that SQS stored each process's events of a group in submission order.
+// Duplicates do not count, because an earlier submission stored them.
 func (w *storeWorld) checkOrder() {
 	own := func(a *storeAccept) bool {
 		s := a.sub

@@ -25,9 +25,9 @@ var (
 	storeBreak = flag.String("store.break", "", "forget or late: a store that forgets claims, or a network that delivers late, to see TestStoreModel fail")
 )
 
-// TestStoreModel runs random programs of several processes with one store, in virtual time.
-// The function check has the rules. Two runs with one seed are nearly equal: goroutines and
-// jitter differ.
+// TestStoreModel runs random programs in virtual time: several processes share one store.
+// The method check verifies the results. Two runs with one seed may differ slightly,
+// because the order of goroutines and the jitter of delays are random.
 func TestStoreModel(t *testing.T) {
 	var sum storeTotals
 	n := storeSeeds.Run(t, 300, 60, func(t *testing.T, seed uint64) { newStoreWorld(t, seed).run(&sum) })
@@ -64,9 +64,11 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	// order and returned are the values of storeWorld.clock at the start and at the
-	// return of the call. All submissions of one call have the same number call.
-	order, returned, call int
+	// Values of storeWorld.clock when the submission was recorded, and when its call of
+	// SendAsync or TrySend returned.
+	madeAt, returnedAt int
+
+	call int // equal for events submitted together
 
 	outcomes int
 	reported time.Time
@@ -77,11 +79,10 @@ type storeSub struct {
 
 // storeAccept is a message stored by SQS.
 type storeAccept struct {
-	sub       *storeSub
-	at        time.Time
-	until     time.Time // Record.Expires of the event at its last granted claim
-	id, body  string
-	processed int // time of storing, as a value of the counter storeWorld.clock
+	sub      *storeSub
+	at       time.Time
+	until    time.Time // Record.Expires of the event at its last granted claim
+	id, body string
 }
 
 // storeWorld has the queue, the store and the network of a random program, and records
@@ -94,9 +95,9 @@ type storeWorld struct {
 	mem  *idempotency.Memory
 	ttl  time.Duration
 
-	delivery sqsfifo.Delivery
-	store    sqsfifo.StoreConfig
-	open     bool // the configuration has FailOpen or UnresolvedResend, so an event may be stored twice
+	delivery      sqsfifo.Delivery
+	store         sqsfifo.StoreConfig
+	mayStoreTwice bool // the configuration has FailOpen or UnresolvedResend
 
 	lossy, faulty, crashy float64
 
@@ -109,9 +110,8 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs and dedupe keys of all results ever written to the
-	// store. The store itself may delete its record of an event before the event's
-	// receipt is reported.
+	// recorded has the message IDs and dedupe keys of all results written to the store. The
+	// checks cannot read the results from the store, because it deletes expired records.
 	recorded map[string]bool
 	until    map[string]time.Time // Record.Expires at the last granted claim, by key
 
@@ -146,14 +146,14 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 	w.store = sqsfifo.StoreConfig{TTL: w.ttl, Timeout: []time.Duration{0, time.Second}[rng.IntN(2)]}
 	switch rng.IntN(10) {
 	case 0:
-		w.store.FailOpen, w.open = true, true
+		w.store.FailOpen, w.mayStoreTwice = true, true
 	case 1:
-		w.store.Unresolved, w.open = sqsfifo.UnresolvedResend, true
+		w.store.Unresolved, w.mayStoreTwice = sqsfifo.UnresolvedResend, true
 	}
 	return w
 }
 
-// storeProcess is a process with a producer, until a crash.
+// storeProcess simulates a process with one producer. A crash ends the process for good.
 type storeProcess struct {
 	*sqsfifo.Producer[storeEvent]
 	w    *storeWorld
@@ -190,7 +190,8 @@ func (p *storeProcess) crash() {
 	}
 	p.dead = true
 	p.w.crashes++
-	// Free the goroutines of the crashed producer, which reaches neither queue nor store.
+	// End the goroutines of the crashed producer. Close has no other effect, because the
+	// producer cannot reach the queue or the store.
 	p.w.actors.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -420,7 +421,7 @@ func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 	for _, p := range processes { // processes not closed yet
 		_ = p.Close(context.Background())
 	}
-	time.Sleep(modelDeaf + time.Minute)
+	time.Sleep(modelLongestRequest + time.Minute)
 	synctest.Wait()
 }
 
@@ -428,24 +429,24 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
-	s := &storeSub{id: len(w.subs), process: p, how: how, e: e, made: w.on.now(), order: w.clock}
+	s := &storeSub{id: len(w.subs), process: p, how: how, e: e, made: w.on.now(), madeAt: w.clock}
 	s.e.Tag = s.id
 	w.subs = append(w.subs, s)
 	w.note(e.Key, "submission %d of value %d in %s by %s, process %d", s.id, e.Value, e.Group, how, p.n)
 	return s
 }
 
-// callReturned records that the call which made the submission has returned. Submissions by
-// calls that start afterwards count as later.
+// callReturned records that the call of submission s has returned. A submission made
+// after the return counts as later than s.
 func (w *storeWorld) callReturned(s *storeSub) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
-	s.returned = w.clock
+	s.returnedAt = w.clock
 }
 
 func (s *storeSub) precedes(o *storeSub) bool {
-	return s.call == o.call && s.id < o.id || s.returned > 0 && s.returned < o.order
+	return s.call == o.call && s.id < o.id || s.returnedAt > 0 && s.returnedAt < o.madeAt
 }
 
 // submit submits events by a random method.
@@ -524,7 +525,7 @@ func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 		return
 	}
 	s.reported, s.receipt, s.err = w.on.now(), r, err
-	has := w.recorded[r.MessageID] || (r.MessageID == "" || w.open) && w.recorded[s.e.Key]
+	has := w.recorded[r.MessageID] || (r.MessageID == "" || w.mayStoreTwice) && w.recorded[s.e.Key]
 	if err == nil && !r.Unrecorded && !has {
 		w.fails("submission %d of %s has a receipt, and the store never had its result", s.id, s.e.Key)
 	}

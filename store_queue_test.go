@@ -38,8 +38,9 @@ func (e elsewhere) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ 
 	return e.Queue.SendMessage(ctx, in)
 }
 
-// An event of one producer is a duplicate for a producer with another URL of the same
-// queue. If the queue does not report its ARN, the producer sends nothing.
+// Two producers use different URLs of one queue. An event of the first is a duplicate for
+// the second, because the ARN identifies the queue. A producer sends nothing if the queue
+// does not report its ARN.
 func TestOneQueueByTwoURLs(t *testing.T) {
 	for _, try := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -90,11 +90,11 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// failOnly returns a function for testStore.fail. The function fails calls with the name
-// call with err, and lets all other calls pass.
-func failOnly(call string, err error) func(string) error {
-	return func(c string) error {
-		if c == call {
+// failOnly returns a function for testStore.fail. The function returns err for store
+// calls with the given name, and nil for all others.
+func failOnly(name string, err error) func(string) error {
+	return func(call string) error {
+		if call == name {
 			return err
 		}
 		return nil
@@ -191,7 +191,7 @@ func TestStoreRemembers(t *testing.T) {
 	})
 }
 
-// The store has the event's result by the time its receipt is reported.
+// When Send returns a receipt, the store has already recorded the result.
 func TestStoreRemembersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -14,8 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// onMachine returns a producer, like the function on, and the simulated machine of the
-// producer's process. The test can suspend the machine.
+// onMachine returns a new producer and its simulated machine, which the test can suspend.
 func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.Producer[Scene], *modelMachine) {
 	t.Helper()
 	machine := newModelMachine(0, q)
@@ -33,11 +32,13 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		var machine *modelMachine
-		refreshes, arrived := 0, -1
+		fetches, arrived := 0, -1
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				switch refreshes++; refreshes {
-				case 2: // credentials for the event's request; the first call was for GetQueueAttributes
+				// The first fetch of credentials is for GetQueueAttributes, and the second for
+				// the request with the event.
+				switch fetches++; fetches {
+				case 2:
 					machine.suspend(4 * time.Minute)
 				case 3:
 					arrived = len(q.Messages())
@@ -49,7 +50,7 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 		machine = m
 		r, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
-		require.Equal(t, 3, refreshes)
+		require.Equal(t, 3, fetches)
 		require.Zero(t, arrived, "the late request was not sent")
 		require.Equal(t, 2, r.Attempts)
 		require.Len(t, q.Messages(), 1)
@@ -104,11 +105,12 @@ func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		ctx, cancel := context.WithCancel(t.Context())
-		refreshes := 0
+		fetches := 0
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				// Refresh 1 is for GetQueueAttributes, refresh 2 for the event's request.
-				if refreshes++; refreshes == 2 {
+				// The first fetch of credentials is for GetQueueAttributes, and the second for
+				// the request with the event.
+				if fetches++; fetches == 2 {
 					cancel()
 				}
 				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
