@@ -2,12 +2,11 @@
 //
 // The packages of the producer share the vocabulary: package sqscall returns answers,
 // dispatch decides by the answers, memory records fates and observe counts them. The
-// package has no state and no methods that can fail, and imports nothing of this module.
+// package has no state, and imports no other package of this module.
 // All types are values and safe to copy.
 package attempt
 
-// Fate is the fate of a message, as far as it is proven. The zero value is InDoubt:
-// nothing is proven.
+// Fate is the proven fate of a message. The zero value is InDoubt: no fate is proven.
 type Fate uint8
 
 const (
@@ -77,15 +76,16 @@ type Answer struct {
 	Next Next // Final if Fate is Stored or Altered
 	Load Load
 
-	// Unready means that the configuration or the network, not a message, failed the
-	// request: no credentials, no connection, no permission, no such queue. Fate is then
-	// NotStored, and Next is Retry.
+	// Unready means that the request failed because of the configuration or the network. For
+	// example, the credentials, the connection, a permission or the queue is missing. Fate
+	// is then NotStored, and Next is Retry.
 	Unready bool
 
-	// MessageID and Sequence are from SQS; they are set if Fate is Stored.
+	// MessageID and Sequence are from SQS. Both are set if Fate is Stored.
 	MessageID, Sequence string
 
-	// Err is the reason for the missing proof of success; nil if Fate is Stored.
+	// Err says why SQS did not store the message as sent, or why this is unknown. It is nil
+	// if Fate is Stored.
 	Err error
 
 	// Code is the error code of SQS, "" without a code.

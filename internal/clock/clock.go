@@ -8,12 +8,13 @@
 // Guarantees: a [Clock] never runs backwards. After a suspension, [Clock.Now] and the Err
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
-// Limits: except on Linux, a forward step of the wall clock counts as a suspension. On
-// Linux the clock notices a suspension up to 100 ms late if, during the suspension, the
-// wall clock is set back by the same length (within a millisecond).
+// Limits: except on Linux, a forward step of the wall clock counts as a suspension, and a
+// backward step hides later suspensions up to the length of the step. On Linux, a
+// suspension of an hour stays unnoticed for up to 100 ms if the wall clock is set back by
+// an hour at the same time.
 //
-// Stores and the outbox have clocks of their databases. StepTolerance and SetBack are the
-// common rule for a backward step of such a clock.
+// Stores and the outbox use the clocks of their databases. StepTolerance and SetBack say
+// how they handle a backward step of such a clock.
 package clock
 
 import (
@@ -28,19 +29,19 @@ import (
 // suspension.
 type Instant int64
 
-// Add returns the instant d after i.
+// Add returns the instant i plus the duration d.
 func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 
-// Sub returns the time from j to i.
+// Sub returns i minus j, the time from j to i.
 func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 
-// Clock counts suspensions of this machine and ignores steps of the wall clock. It is safe
-// for concurrent use.
+// Clock measures time, including the time of suspensions. It ignores steps of the wall
+// clock. A Clock is safe for concurrent use.
 type Clock struct {
 	readAll  func() Reading
 	start    time.Time
 	readWall func() time.Time // reads only the wall clock, so it is cheaper than readAll
-	base     time.Duration    // Reading.Asleep at the start
+	base     time.Duration    // Reading.Asleep when the clock was made
 
 	asleep atomic.Int64 // nanoseconds of suspension since the start
 }
@@ -49,8 +50,8 @@ type Clock struct {
 type Reading struct {
 	Awake time.Duration // since the start of the clock, without suspensions
 
-	// Asleep is the total duration of suspensions since an arbitrary fixed point. The
-	// reading may be too low, never too high.
+	// Asleep is the total duration of suspensions since a fixed point, such as the boot. The
+	// value may be too low, never too high.
 	Asleep time.Duration
 
 	Wall time.Time // without a monotonic reading
@@ -71,37 +72,35 @@ func New() *Clock {
 		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
 		return Reading{awake, asleep, now.Round(0)}
 	})
-	for range 7 { // an interrupted reading is too low, so the highest of seven readings is the best
+	// If the system delays this goroutine inside suspended, the result is too low. So the
+	// highest of seven results is the best.
+	for range 7 {
 		c.base = max(c.base, suspended(start, time.Now()))
 	}
 	c.start, c.readWall = start, time.Now
 	return c
 }
 
-// sleepClock measures suspensions with few system calls. It makes one only after
-// maxReadingAge, or if the wall clock has moved against the monotonic clock, as after a
-// suspension.
+// sleepClock measures suspensions with few system calls. It reuses the last result for up
+// to 100 ms, unless the wall clock has moved against the monotonic clock: the machine may
+// then have been suspended.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
-// sleepReading is the result of one system call that measures the total length of all
-// suspensions.
+// sleepReading has the arguments awake and ahead of a call of sleepClock.read, and the
+// result of the call.
 type sleepReading struct {
-	awake, ahead time.Duration // arguments of sleepClock.read when it made the system call
+	awake, ahead time.Duration
 	asleep       time.Duration
 }
 
 const (
-	// maxReadingAge is the age at which a new system call replaces a reading.
-	maxReadingAge = 100 * time.Millisecond
-
-	// maxWallChange: if the wall clock moves further than this against the monotonic
-	// clock, the machine may have been suspended.
-	maxWallChange = time.Millisecond
+	maxReadingAge = 100 * time.Millisecond // a sleepClock does not reuse older results
+	maxWallChange = time.Millisecond       // a larger movement of the wall clock may come from a suspension
 )
 
-// read returns the total duration of all suspensions. It calls suspended only if the last
-// result may be outdated. The parameter ahead is the time on the wall clock minus the time
-// on the monotonic clock, awake.
+// read returns the total duration of all suspensions. The parameter awake is the time
+// since the start on the monotonic clock. The parameter ahead is the time since the start
+// on the wall clock, minus awake. The function suspended makes the system calls.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {
@@ -111,8 +110,8 @@ func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Dura
 	return last.asleep
 }
 
-// Simulated returns a clock for tests. The clock calls the function read wherever a clock
-// of New reads the clocks of the system.
+// Simulated returns a clock for tests. It calls the function read instead of reading the
+// system's clocks. Only [Clock.Recently] reads the system's monotonic clock.
 func Simulated(read func() Reading) *Clock {
 	return &Clock{readAll: read, start: time.Now(), base: read().Asleep, readWall: func() time.Time { return read().Wall }}
 }
@@ -153,8 +152,9 @@ func (c *Clock) WallTime(i Instant) time.Time {
 	return wall.Add(i.Sub(now))
 }
 
-// byWallClock assumes that the machine was suspended for the time by which the wall
-// clock is ahead of the monotonic clock.
+// byWallClock returns the time from start to now on the wall clock, minus the same time on
+// the monotonic clock. The difference is the length of suspensions, if the wall clock was
+// not set meanwhile.
 func byWallClock(start, now time.Time) time.Duration {
 	return now.Round(0).Sub(start.Round(0)) - now.Sub(start)
 }

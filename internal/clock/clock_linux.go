@@ -14,9 +14,10 @@ const (
 )
 
 // suspended returns the total duration of all suspensions since the boot. The result may be
-// too low, never too high. If the system calls fail, the result is the one of byWallClock.
+// too low, never too high. If the system calls fail, it comes from byWallClock.
 func suspended(start, now time.Time) time.Duration {
-	// In this order, an interruption makes the result too low.
+	// Read clockBoottime first. A delay between the two calls then makes the difference
+	// boottime - monotonic too low, not too high.
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)
 	if !ok || !both {

@@ -4,7 +4,7 @@ package clock
 
 import "time"
 
-// suspended returns the time by which the wall clock has moved ahead of the monotonic clock
-// since start. A forward step of the wall clock counts as a suspension. A backward step
-// hides later suspensions up to its length.
+// suspended estimates the duration of suspensions since start, because only Linux reports
+// this duration. A forward step of the wall clock counts as a suspension. A backward step
+// of an hour hides the next hour of suspensions.
 func suspended(start, now time.Time) time.Duration { return byWallClock(start, now) }

@@ -45,8 +45,9 @@ func TestSleepClock(t *testing.T) {
 	}
 	assert.InDelta(t, 100, calls, 1)
 
-	// The wall clock is set back by exactly the length of a suspension. sleepClock notices
-	// the suspension only at its next regular system call, 100 ms after the last one.
+	// The machine is suspended for an hour, and the wall clock is set back by an hour. So
+	// the wall clock shows no suspension, and sleepClock notices the suspension only at the
+	// next regular system call, 100 ms after the last call.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
 	awake += maxReadingAge

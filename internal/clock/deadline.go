@@ -87,9 +87,9 @@ func (t *Timer) Stop() {
 //
 // If the deadline passes during a suspension, every later call of Err returns
 // DeadlineExceeded. The first such call also closes the channel of Done. Without a call of
-// Err, the channel is closed at most a second after the suspension.
-//
-// Err of a context derived from this context may then return [context.Canceled].
+// Err, the channel is closed at most a second after the suspension. After such a
+// suspension, a context derived from this context may end with [context.Canceled] instead
+// of DeadlineExceeded.
 func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (context.Context, context.CancelFunc) {
 	if cause == nil {
 		cause = context.DeadlineExceeded
@@ -106,14 +106,15 @@ func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (
 	}
 }
 
-// deadlineContext is the context of WithDeadline. It ends with the embedded Context, or
-// earlier after a suspension.
+// deadlineContext is the context of WithDeadline. The embedded Context has the same
+// deadline, but its timer stops during a suspension. If the deadline passes during a
+// suspension, the method expire cancels the embedded Context.
 type deadlineContext struct {
-	context.Context // has the same deadline, but its timer stops during suspensions
-	awake           time.Time
-	stop            func() // cancels Context
-	timer           *Timer
-	expired         atomic.Bool // set if the method expire ended Context; Err then returns DeadlineExceeded
+	context.Context
+	awake   time.Time // deadline of Context on the monotonic clock
+	stop    func()    // cancels Context
+	timer   *Timer
+	expired atomic.Bool // set if the method expire canceled Context; Err then returns DeadlineExceeded
 }
 
 func (d *deadlineContext) Err() error {
@@ -126,8 +127,8 @@ func (d *deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// expire ends the context at its deadline, if the timer of Context has not fired yet.
-// That timer is late after a suspension, because it stops during suspensions.
+// expire is called after the deadline. If a suspension has delayed the timer of the
+// embedded Context, expire cancels the embedded Context.
 func (d *deadlineContext) expire() {
 	if time.Now().Before(d.awake) && d.Context.Err() == nil {
 		d.expired.Store(true)

@@ -51,8 +51,8 @@ func isSQLState(s string) bool {
 	return len(s) == 5 && strings.Trim(s, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.ContainsAny(s, "0123456789")
 }
 
-// sqliteTexts maps SQLite's primary result codes to the texts that the C function
-// sqlite3_errstr returns for them.
+// sqliteTexts maps SQLite's primary result codes to their texts from the C function
+// sqlite3_errstr.
 var sqliteTexts = map[int]string{
 	1:  "SQL logic error",
 	3:  "access permission denied",

@@ -20,9 +20,8 @@ type postgresError string
 func (e postgresError) Error() string    { return "secret" }
 func (e postgresError) SQLState() string { return string(e) }
 
-// Hide replaces the text of a database error by the database's description of the error
-// code, the Go type and the code. An unknown code has no description. No other part of the
-// text remains.
+// The new text of a database error has only the Go type, the error code and, for a known
+// code, the database's description of the code.
 func TestErrorsOfDatabases(t *testing.T) {
 	for err, want := range map[error]string{
 		sqliteError(5):         "database is locked (foreign_test.sqliteError, code 5)",

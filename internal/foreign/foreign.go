@@ -1,8 +1,7 @@
-// Package foreign hides the texts of errors and panics from code outside of this module:
-// a client, a wrapper of a client, a store. Such a text may quote a part of an event in
-// any form, and a search of the text could miss the quote. A hidden error's text has only
-// constants, type names, numbers, addresses and host names of AWS. The package imports
-// nothing of this module.
+// Package foreign replaces the texts of errors and panics of code outside of this module:
+// a client, a wrapper of a client, a store. Such a text may quote a part of an event, in
+// a form that no search would find. The new text has only constants, type names, numbers,
+// addresses and host names of AWS. The package imports no other package of this module.
 package foreign
 
 import (
@@ -25,19 +24,19 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Known lists the errors and error codes with constant texts, which are safe to show. The
-// zero Known lists none.
+// Known lists the errors and error codes with constant texts. These texts are safe to show.
+// The zero Known is an empty list.
 type Known struct {
-	// Errors are errors with constant texts. If the error passed to Hide is or wraps one of
-	// them, the new text contains that constant text.
+	// Errors lists errors with constant texts. Hide keeps these texts, even if another error
+	// wraps the listed error.
 	Errors []error
 
-	// Code reports whether an error code is a constant and may be shown. If Code is nil,
-	// no code is shown.
+	// Code reports whether Hide may keep an error code, because the code is a known
+	// constant. If Code is nil, Hide keeps no code.
 	Code func(string) bool
 }
 
-// hiddenError is an error with a new text, which Hide made. Unwrap returns the original
+// hiddenError is the result of Hide: an error with a new text. Unwrap returns the original
 // error.
 type hiddenError struct {
 	text string
@@ -47,7 +46,8 @@ type hiddenError struct {
 func (e *hiddenError) Error() string { return e.text }
 func (e *hiddenError) Unwrap() error { return e.err }
 
-// Hide returns an error that wraps err and has none of its text. Hide(nil) is nil.
+// Hide wraps err in an error with a new text. The new text has only the safe parts of err's
+// text: see the package comment. Hide(nil) is nil.
 func (k Known) Hide(err error) error {
 	if err == nil {
 		return nil
@@ -78,18 +78,17 @@ func (k Known) text(err error) (text string) {
 			text = fmt.Sprintf("an error of type %T, whose text cannot be read", err)
 		}
 	}()
-	left := mostParts
-	return strings.Join(k.parts(err, &left), ": ")
+	budget := mostParts
+	return strings.Join(k.parts(err, &budget), ": ")
 }
 
-// mostParts is the maximum number of errors that a text describes: err and the errors
-// that it wraps.
+// mostParts is the maximum number of errors in one text: err and its wrapped errors.
 const mostParts = 16
 
-// parts describes err and the errors that err wraps, outermost first. The counter left is
-// the number of errors that may still be described.
-func (k Known) parts(err error, left *int) []string {
-	if *left--; *left < 0 || err == nil {
+// parts describes err and its wrapped errors, outermost first. It describes at most *budget
+// errors, and subtracts their number from *budget.
+func (k Known) parts(err error, budget *int) []string {
+	if *budget--; *budget < 0 || err == nil {
 		return nil
 	}
 	if h, ok := err.(*hiddenError); ok { //nolint:errorlint // the outermost error alone
@@ -98,14 +97,14 @@ func (k Known) parts(err error, left *int) []string {
 	if slices.Contains(k.Errors, err) || slices.Contains(constants, err) {
 		return []string{err.Error()}
 	}
-	own, opaque := k.own(err)
+	own, opaque := k.describeOne(err)
 	var inner []string
 	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case interface{ Unwrap() error }:
-		inner = k.parts(e.Unwrap(), left)
+		inner = k.parts(e.Unwrap(), budget)
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
-			if p := k.parts(one, left); len(p) > 0 {
+			if p := k.parts(one, budget); len(p) > 0 {
 				inner = append(inner, strings.Join(p, ": "))
 			}
 		}
@@ -135,9 +134,9 @@ var constants = []error{
 	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
 }
 
-// own describes err alone, without the errors that err wraps. The result opaque is true if
-// only the type of err may be shown.
-func (k Known) own(err error) (text string, opaque bool) {
+// describeOne describes err without its wrapped errors. The result opaque is true for an
+// error of an unknown type: only the name of the type may be shown.
+func (k Known) describeOne(err error) (text string, opaque bool) {
 	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case *net.OpError:
 		return opText(e), false
@@ -236,9 +235,8 @@ func dnsText(e *net.DNSError) string {
 	return "lookup of " + host + " failed"
 }
 
-// awsHost matches the names of the AWS hosts that the SDK looks up in the DNS to send a
-// message: SQS and the services that issue credentials, such as
-// sqs.us-east-1.amazonaws.com.
+// awsHost matches the host names of SQS and of the AWS services that issue credentials,
+// such as sqs.us-east-1.amazonaws.com.
 var awsHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(sqs|sts|oidc|portal\.sso|signin|cognito-identity)` +
 		`(\.[a-z]{2}-((gov|iso|isob|isoe|isof)-)?(north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9])?` + // the region

@@ -81,8 +81,8 @@ func (s *scan) member(l *Line, m Members) bool {
 }
 
 // body reads a message body. For a string with escapes it uses encoding/json, which
-// replaces invalid characters by U+FFFD. If the result contains U+FFFD, body therefore
-// returns false, and parseSlow reads the line.
+// replaces invalid characters by U+FFFD. If the result has a U+FFFD, the string may be
+// invalid. Then body returns false, and parseSlow reads the line.
 func (s *scan) body(l *Line) bool {
 	s.space()
 	begin := s.at

@@ -43,7 +43,7 @@ const (
 	Sent                                // sent
 	MessageID                           // message_id
 
-	// Built has the members of a message from Producer.Build.
+	// Built is the set of members in the line of a message from Producer.Build.
 	Built = Group | Body | Attributes | DedupeKey | EventID | Dataset
 
 	// Stored is the set of members that a line of a replay file may have.
@@ -274,6 +274,7 @@ func Plain(err error) error {
 }
 
 func canonical(raw []byte) (string, error) {
-	out, err := canonicaljson.CanonicalizeStrict(raw) // a new slice
+	out, err := canonicaljson.CanonicalizeStrict(raw)
+	// The string may share the memory of out, because out is a new slice.
 	return textview.String(out), Plain(err)
 }

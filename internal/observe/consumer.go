@@ -97,7 +97,8 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	return s
 }
 
-// observeConsumer makes metric readers call c.Snapshot until the caller calls leave.
+// observeConsumer makes metric readers call c.Snapshot, until the returned function leave
+// is called.
 func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.consumer."}
 	held := i.current("message.held", "{message}", "Messages in hand.")

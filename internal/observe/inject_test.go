@@ -99,8 +99,8 @@ func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	assert.Equal(t, map[string]string{"traceparent": "mine"}, own)
 }
 
-// Inject omits two of a propagator's three fields, because SQS would refuse them. The
-// omitted fields need no space: the message has room only for the third field.
+// Inject omits two of a propagator's three fields, because SQS would refuse them. It adds
+// the third field, although the message has no room for all three.
 func TestInjectChecksEachAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t, func(c *observe.Config) {

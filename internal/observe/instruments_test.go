@@ -148,8 +148,8 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// If the only message of a request fails, each metric has the attribute error.type. No
-// series for successful messages appears, not even with the value 0.
+// The only message of a request fails. Each metric then has the attribute error.type, so no
+// metric shows successful messages, not even with the value 0.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)

@@ -147,8 +147,9 @@ func queueAttributes(queueURL string) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.MessagingDestinationName(queueURL[strings.LastIndexByte(queueURL, '/')+1:])}
 }
 
-// requestAttributes returns attributes of the queue, its server and the messaging system,
-// for spans and for metrics of the semantic conventions.
+// requestAttributes returns attributes of the queue, its server and the messaging system.
+// All spans have these attributes, and so do the metrics that OpenTelemetry's semantic
+// conventions define.
 func requestAttributes(queueURL string) []attribute.KeyValue {
 	out := append(queueAttributes(queueURL), semconv.MessagingSystemAWSSQS)
 	u, err := url.Parse(queueURL)
@@ -296,30 +297,27 @@ func (o *Observer) Violated(ctx context.Context, rule string, warned bool) {
 	}
 }
 
-// stringType is the type of each attribute; SQS counts its bytes, too. maxAttributes is
-// the maximum number of attributes of a message.
 const (
-	stringType    = "String"
-	maxAttributes = 10
+	stringType    = "String" // type of each new attribute; its six bytes count for the message's size
+	maxAttributes = 10       // maximum number of attributes of a message
 )
 
 // Inject returns the trace context and baggage of ctx as attributes of type String, and the
-// number of bytes that SQS counts for them. The parameter own has the message's attributes,
-// which Inject does not change. The parameter free is the number of bytes by which the
-// message may still grow.
+// number of bytes that SQS counts for them. The parameter existing has the attributes of
+// the message; Inject does not change this map.
 //
 // Inject returns nil if:
 //   - the message already has any of the new attributes;
-//   - the new attributes need more than free bytes;
+//   - the new attributes need more than maxBytes bytes;
 //   - the message would exceed SQS's attribute limit.
-func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) (carried map[string]string, size int) {
+func (o *Observer) Inject(ctx context.Context, existing map[string]string, maxBytes int) (carried map[string]string, size int) {
 	// Without a trace and baggage, there is nothing to propagate.
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {
 		return nil, 0
 	}
 	carrier := o.contextOf(ctx)
 	for name, value := range carrier {
-		if _, taken := own[name]; taken {
+		if _, taken := existing[name]; taken {
 			// The message already carries a trace. Adding only the missing fields would
 			// mix two traces.
 			return nil, 0
@@ -330,7 +328,7 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 		}
 		size += len(name) + len(stringType) + len(value)
 	}
-	if len(carrier) == 0 || len(own)+len(carrier) > maxAttributes || size > free {
+	if len(carrier) == 0 || len(existing)+len(carrier) > maxAttributes || size > maxBytes {
 		return nil, 0
 	}
 	return carrier, size

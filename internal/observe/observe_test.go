@@ -212,7 +212,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// useEverything calls each method of an observer that is called for an event.
+// useEverything calls all methods of an observer that a producer calls for an event.
 func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
 	if err != nil {

@@ -20,11 +20,11 @@ type scope struct {
 	meter    metric.Meter
 	tracer   trace.Tracer
 	silent   bool // the tracer comes from the no-op provider, which never records spans
-	// unset is OpenTelemetry's placeholder for a global provider that the program has not
-	// set yet. No span is recorded while otel.GetTracerProvider returns this placeholder.
-	// unset is nil if the tracer came from another provider.
-	unset      trace.TracerProvider
-	propagator propagation.TextMapPropagator
+	// placeholder is the provider that OpenTelemetry returns until the program sets a global
+	// tracer provider. Until then, spans are not recorded. If newScope had a real provider,
+	// placeholder is nil.
+	placeholder trace.TracerProvider
+	propagator  propagation.TextMapPropagator
 }
 
 // newScope returns the scope of an Observer or a Consumer. For a nil provider or
@@ -36,8 +36,8 @@ func newScope(meter metric.MeterProvider, tracer trace.TracerProvider, propagato
 	}
 	if tracer == nil {
 		tracer = otel.GetTracerProvider()
-		if isUnset(tracer) {
-			s.unset = tracer
+		if isPlaceholder(tracer) {
+			s.placeholder = tracer
 		}
 	}
 	if s.propagator == nil {
@@ -49,14 +49,14 @@ func newScope(meter metric.MeterProvider, tracer trace.TracerProvider, propagato
 	return s
 }
 
-// isUnset reports whether p is the placeholder that OpenTelemetry returns until the
-// program sets a global provider. Placeholder spans are not recorded, but cost time and
-// memory.
-func isUnset(p trace.TracerProvider) bool {
+// isPlaceholder reports whether p is the placeholder that OpenTelemetry returns until the
+// program sets a global provider. Spans of the placeholder are not recorded, but cost time
+// and memory.
+func isPlaceholder(p trace.TracerProvider) bool {
 	t := reflect.TypeOf(p)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
 }
 
 func (s *scope) isSilent() bool {
-	return s.silent || s.unset != nil && otel.GetTracerProvider() == s.unset
+	return s.silent || s.placeholder != nil && otel.GetTracerProvider() == s.placeholder
 }

@@ -10,9 +10,10 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// sharing combines the snapshots of all producers, or of all consumers, of one queue and
-// one meter provider. One callback observes the combined snapshot. With separate
-// callbacks, the values of one producer would overwrite those of another.
+// sharing combines the snapshots of all producers, or of all consumers, with the same queue
+// and meter provider. One callback reports the combined snapshot to OpenTelemetry. If each
+// producer had a callback, one producer's values would overwrite another producer's values,
+// because their metrics have the same attributes.
 type sharing[S any] struct {
 	merge func(S, S) S
 
@@ -25,16 +26,14 @@ type groupKey struct {
 	queue    attribute.KeyValue
 }
 
-// group has the producers, or the consumers, with the same queue and meter provider. The
-// lock registering guards the field unregister; it is held during calls of OpenTelemetry's
-// SDK. The lock mu guards the field members; it is held during calls of snapshot functions.
+// group has the producers, or the consumers, with the same queue and meter provider.
 type group[S any] struct {
 	users int // guarded by sharing.mu
 
-	registering sync.Mutex
-	unregister  func() // nil without a callback
+	callbackMu sync.Mutex // guards unregister; held during calls of OpenTelemetry's SDK
+	unregister func()     // nil without a callback
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards members; held during calls of snapshot functions
 	members []*member[S]
 }
 
@@ -55,11 +54,11 @@ func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() 
 		s.leave(key, g)
 	})
 	g.add(m)
-	g.registering.Lock()
+	g.callbackMu.Lock()
 	if g.unregister == nil {
 		g.unregister, err = register(func() S { return g.read(s.merge) })
 	}
-	g.registering.Unlock()
+	g.callbackMu.Unlock()
 	if err != nil {
 		out()
 		return nil, err
@@ -70,9 +69,9 @@ func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() 
 	}, nil
 }
 
-// enter returns the group of a queue and meter provider and adds 1 to group.users. If the
-// type of the provider is not comparable, the provider cannot be a map key, and each call
-// returns a separate new group.
+// enter returns the group of the key and adds 1 to group.users. A meter provider of a type
+// that is not comparable cannot be in a map key; for such a provider, each call returns a
+// new group.
 func (s *sharing[S]) enter(key groupKey) *group[S] {
 	if !reflect.ValueOf(key.provider).Comparable() {
 		return &group[S]{}
@@ -110,8 +109,8 @@ func (g *group[S]) add(m *member[S]) {
 
 // remove removes a member. Removing the last member unregisters the callback.
 func (g *group[S]) remove(m *member[S]) {
-	g.registering.Lock()
-	defer g.registering.Unlock()
+	g.callbackMu.Lock()
+	defer g.callbackMu.Unlock()
 	g.mu.Lock()
 	g.members = slices.DeleteFunc(g.members, func(o *member[S]) bool { return o == m })
 	last := len(g.members) == 0
@@ -155,7 +154,8 @@ type series struct {
 	options []metric.AddOption
 }
 
-// add adds the increase of each total since the last call to its counter.
+// add gets the current total of each series, and adds its increase since the last call to
+// the counter of the series.
 func (t *tally) add(totals ...int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

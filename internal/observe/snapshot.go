@@ -23,8 +23,8 @@ type Snapshot struct {
 
 var producers = sharing[Snapshot]{merge: Snapshot.merge}
 
-// merge combines the snapshots of two producers: it adds their amounts and keeps the
-// larger ages and the clock skew with the larger absolute value.
+// merge combines the current states of two producers: the sums of their amounts, the larger
+// ages, and the clock skew that is further from zero.
 func (s Snapshot) merge(o Snapshot) Snapshot {
 	s.Events, s.EventLimit = s.Events+o.Events, s.EventLimit+o.EventLimit
 	s.Bytes, s.ByteLimit = s.Bytes+o.Bytes, s.ByteLimit+o.ByteLimit
@@ -39,8 +39,8 @@ func (s Snapshot) merge(o Snapshot) Snapshot {
 	return s
 }
 
-// observeSnapshots makes metric readers call c.Snapshot until the caller calls leave. If
-// c.Snapshot is nil, it creates no instruments.
+// observeSnapshots makes metric readers call c.Snapshot, until the returned function leave
+// is called. If c.Snapshot is nil, observeSnapshots does nothing.
 func (o *Observer) observeSnapshots(c *Config) (leave func(), err error) {
 	if c.Snapshot == nil {
 		return func() {}, nil

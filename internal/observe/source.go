@@ -36,7 +36,7 @@ type Collision uint8
 // Kinds of collision.
 const (
 	Conflict   Collision = iota // the same key; the payloads differ
-	Drift                       // the same key and payload; the time, ID, encoding or group differs
+	Drift                       // the same key and payload; another part of the event differs, such as its time or group
 	Attributes                  // the same body; the message attributes differ
 )
 
@@ -58,8 +58,8 @@ type Source struct {
 	tally      tally
 }
 
-// mostSources is the maximum number of event sources with a separate value of the metric
-// attribute sqs_fifo.event.source, for each queue.
+// mostSources is the maximum number of event sources for which an Observer has separate
+// metrics.
 const mostSources = 20
 
 // Source returns the metrics of all producers with this event_source, or of the whole
@@ -101,9 +101,9 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK. On a
-// queue with named sources, it skips the source without a name before its first event, so
-// that no empty series appears.
+// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK. If
+// there are named sources, it skips the source without a name until that source has an
+// event. Otherwise an empty series would appear.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources

@@ -26,8 +26,8 @@ var stores = sharing[StoreSnapshot]{merge: func(s, o StoreSnapshot) StoreSnapsho
 	return s
 }}
 
-// observeStore makes metric readers call c.StoreSnapshot until the caller calls leave. If
-// c.StoreSnapshot is nil, it creates no instruments.
+// observeStore makes metric readers call c.StoreSnapshot, until the returned function leave
+// is called. If c.StoreSnapshot is nil, observeStore does nothing.
 func (o *Observer) observeStore(c *Config) (leave func(), err error) {
 	if c.StoreSnapshot == nil {
 		return func() {}, nil

@@ -24,8 +24,8 @@ func Flags(name, test string) Seeds {
 // Run runs f once per seed, in parallel subtests, each in its own synctest bubble. Run
 // waits for all subtests and returns the number of seeds.
 //
-// Seeds count from 0. Their number is usual, or short under go test -short. The flag
-// name.seeds sets another number, and the flag name.seed runs a single seed.
+// The seeds are 0 to usual-1, or 0 to short-1 under go test -short. The flag name.seeds
+// sets another number of seeds, and the flag name.seed runs a single seed.
 func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
 	t.Helper()
 	from, to := 0, usual

@@ -65,15 +65,15 @@ func (l *Log) Flush(ctx context.Context) error {
 // OnceAMinute. The zero value permits the first record.
 type OnceAMinute struct{ next atomic.Int64 }
 
-// IsDue reports whether a log record of this kind may be written now. After true, IsDue
-// returns false for this kind for a minute, on the monotonic clock. For a nil Log, IsDue
-// returns false.
+// IsDue reports whether a log record of this kind may be written now. After a call has
+// returned true, IsDue returns false for this kind for a minute, on the monotonic clock.
+// For a nil Log, IsDue returns false.
 func (l *Log) IsDue(kind *OnceAMinute) bool {
 	return l != nil && kind.IsDueAt(time.Since(l.began))
 }
 
-// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter now is a duration
-// since an instant that is the same in all calls.
+// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter now is the time
+// since a fixed instant. All calls must use the same instant.
 func (kind *OnceAMinute) IsDueAt(now time.Duration) bool {
 	next := kind.next.Load()
 	return int64(now) >= next && kind.next.CompareAndSwap(next, int64(now+time.Minute))

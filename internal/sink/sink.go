@@ -1,9 +1,9 @@
 // Package sink queues records for a sink, a function that takes one record. The sink may
-// be slow, fail, panic, end its goroutine or never return. Any goroutine may call Add,
-// including the sink's, while holding any lock except one that the callback lost takes.
-// Flush blocks: do not call Flush in the sink, or while holding a lock that the sink
-// takes. The package counts lost records, and calls lost for each of them. It is
-// independent of the contents of records, of events and of telemetry.
+// be slow, fail, panic, end its goroutine or never return.
+//
+// Any goroutine may call Add, including the sink's. The caller of Add may hold any lock
+// except a lock that the callback onLoss takes (see [New]). Flush blocks: do not call Flush
+// in the sink, or while holding a lock that the sink takes.
 package sink
 
 import (
@@ -22,52 +22,56 @@ var errExited = errors.New("the sink called runtime.Goexit")
 //
 // The goroutine of a queue exists only while records wait or the sink handles a record.
 type Queue[R any] struct {
-	sink  func(R) error
-	limit int
-	lost  func()
+	sink   func(R) error
+	limit  int
+	onLoss func()
 
-	mu      sync.Mutex
-	reading []R  // oldest waiting records; the records before next are done
-	next    int  // index of the oldest waiting record in reading
-	later   []R  // newer waiting records; swapped with reading when reading is empty
+	mu sync.Mutex
+
+	// The waiting records are front[next:], then back. Add appends to back. When all
+	// records of front are done, the method take swaps the two slices.
+	front, back []R
+	next        int
+
 	writing bool // a goroutine is running the method write
 	added   int64
-	ended   int64 // number of added records that were written or lost by a failure
+	done    int64 // number of records that the sink has written or failed to write
 	flushes []*flush
 	losses  int64
 	first   error
 }
 
-// flush is one call of Flush that waits.
+// flush is a waiting call of Flush. The method finish closes the channel over when
+// Queue.done reaches the number until.
 type flush struct {
-	until int64 // the call returns when Queue.ended reaches this number
-	done  chan struct{}
+	until int64
+	over  chan struct{}
 }
 
 // New returns a queue for sink that holds at most limit waiting records. The limit must be
 // at least 1. With a nil sink New returns nil.
 //
-// The function lost is called once for each lost record, with no lock held, by Add or by
+// The function onLoss is called once for each lost record, with no lock held, by Add or by
 // the goroutine of the queue. It must not panic.
-func New[R any](sink func(R) error, limit int, lost func()) *Queue[R] {
+func New[R any](sink func(R) error, limit int, onLoss func()) *Queue[R] {
 	if sink == nil {
 		return nil
 	}
-	return &Queue[R]{sink: sink, limit: limit, lost: lost}
+	return &Queue[R]{sink: sink, limit: limit, onLoss: onLoss}
 }
 
-// Add queues a record and never blocks. If limit records are already waiting, the
-// record is lost and counted.
+// Add queues a record and never blocks. If the maximum number of records is already
+// waiting, Add drops the record and counts a loss.
 func (q *Queue[R]) Add(r R) {
 	if q == nil {
 		return
 	}
 	q.mu.Lock()
-	full := len(q.reading)-q.next+len(q.later) >= q.limit
+	full := len(q.front)-q.next+len(q.back) >= q.limit
 	if full {
 		q.losses++
 	} else {
-		q.later = append(q.later, r)
+		q.back = append(q.back, r)
 		q.added++
 		if !q.writing {
 			q.writing = true
@@ -76,7 +80,7 @@ func (q *Queue[R]) Add(r R) {
 	}
 	q.mu.Unlock()
 	if full {
-		q.lost()
+		q.onLoss()
 	}
 }
 
@@ -88,21 +92,23 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 		return nil
 	}
 	q.mu.Lock()
-	if q.ended == q.added {
+	if q.done == q.added {
 		q.mu.Unlock()
 		return nil
 	}
-	f := &flush{until: q.added, done: make(chan struct{})}
+	f := &flush{until: q.added, over: make(chan struct{})}
 	q.flushes = append(q.flushes, f)
 	q.mu.Unlock()
 	select {
-	case <-f.done:
+	case <-f.over:
 		return nil
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended >= f.until { // if both channels are ready, select picks one at random
+	// The records may be written all the same: if both channels are ready, select picks one
+	// at random.
+	if q.done >= f.until {
 		return nil
 	}
 	q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
@@ -140,20 +146,20 @@ func (q *Queue[R]) write() {
 	}
 }
 
-// take removes the first waiting record. It returns false if no record waits. Its caller,
-// write, must then return, because the next Add starts another goroutine with write.
+// take removes the first waiting record. If no record waits, it returns false. The calling
+// goroutine must then end, because the next Add starts another goroutine.
 func (q *Queue[R]) take() (r R, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.next == len(q.reading) {
-		q.reading, q.later, q.next = q.later, q.reading[:0], 0
+	if q.next == len(q.front) {
+		q.front, q.back, q.next = q.back, q.front[:0], 0
 	}
-	if len(q.reading) == 0 {
-		q.reading, q.later, q.writing = nil, nil, false
+	if len(q.front) == 0 {
+		q.front, q.back, q.writing = nil, nil, false
 		return r, false
 	}
-	r = q.reading[q.next]
-	clear(q.reading[q.next : q.next+1]) // otherwise the record would stay in memory
+	r = q.front[q.next]
+	clear(q.front[q.next : q.next+1]) // otherwise the record would stay in memory
 	q.next++
 	return r, true
 }
@@ -180,13 +186,13 @@ func (q *Queue[R]) finish(err error) {
 			q.first = err
 		}
 		q.mu.Unlock()
-		q.lost()
+		q.onLoss()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ended++
-	for len(q.flushes) > 0 && q.flushes[0].until <= q.ended { // flushes are sorted by until
-		close(q.flushes[0].done)
+	q.done++
+	for len(q.flushes) > 0 && q.flushes[0].until <= q.done { // flushes are sorted by until
+		close(q.flushes[0].over)
 		q.flushes = q.flushes[1:]
 	}
 }

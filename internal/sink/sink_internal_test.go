@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With a slow sink, at most limit records wait, and the queue keeps nothing of Flush
-// calls whose context has ended.
+// The sink is slow, and many Flush calls end with their context. The queue keeps at most
+// 100 records, and forgets the ended Flush calls.
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 100
@@ -24,7 +24,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				cancel()
 			}
 			q.mu.Lock()
-			require.LessOrEqual(t, cap(q.reading)+cap(q.later), 4*limit)
+			require.LessOrEqual(t, cap(q.front)+cap(q.back), 4*limit)
 			require.Empty(t, q.flushes)
 			q.mu.Unlock()
 		}
@@ -33,8 +33,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		require.NoError(t, first)
 		require.NoError(t, q.Flush(t.Context()))
 		synctest.Wait()
-		assert.Nil(t, q.reading)
-		assert.Nil(t, q.later)
+		assert.Nil(t, q.front)
+		assert.Nil(t, q.back)
 		assert.False(t, q.writing)
 	})
 }
@@ -58,12 +58,12 @@ func TestFlushPrefersSuccess(t *testing.T) {
 	q.mu.Lock()
 	cancel()
 	time.Sleep(20 * time.Millisecond) // meanwhile, the context of Flush ends, and Flush waits for mu
-	q.ended++
+	q.done++
 	q.mu.Unlock()
 	require.NoError(t, <-result)
 
 	q.mu.Lock()
-	q.ended--
+	q.done--
 	q.mu.Unlock()
 	close(release)
 	require.NoError(t, q.Flush(t.Context()))

@@ -29,8 +29,8 @@ func goroutines() int {
 	return strings.Count(string(stacks), "created by github.com/kansas-frontier-matrix/sqsfifo/internal/sink.")
 }
 
-// waitForGoroutines waits until the queues of a test without a bubble have no goroutine.
-// Otherwise the next test could count a goroutine of this test.
+// waitForGoroutines waits until no queue has a goroutine. A test outside of a synctest
+// bubble calls it at the end. Otherwise the next test could count this test's goroutines.
 func waitForGoroutines(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return goroutines() == 0 }, time.Minute, time.Millisecond)
@@ -89,15 +89,15 @@ func TestOrder(t *testing.T) {
 
 // If one call of the sink fails, only the record of this call is lost.
 func TestAFailingSinkLosesOneRecord(t *testing.T) {
-	bad := map[int]func() error{
+	faults := map[int]func() error{
 		3: func() error { return os.ErrPermission },
 		5: func() error { panic("no disk") },
 		6: func() error { runtime.Goexit(); return nil },
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	// only is the number of the record on which the sink fails; 0 means every record in the
-	// map bad.
+	// The sink fails on the record with the number only. If only is 0, the sink fails on
+	// every record in the map faults.
 	for _, only := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
@@ -106,7 +106,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 				defer busy.Add(-1)
 				assert.EqualValues(t, 1, busy.Add(1), "two records are with the sink")
 				time.Sleep(time.Second)
-				if fault := bad[n]; fault != nil && (only == 0 || only == n) {
+				if fault := faults[n]; fault != nil && (only == 0 || only == n) {
 					return fault()
 				}
 				got = append(got, n)
@@ -274,7 +274,7 @@ func TestTheGoroutineEnds(t *testing.T) {
 	})
 }
 
-// The queue holds no lock while it calls lost, so lost may call methods of the queue.
+// The queue holds no lock while it calls onLoss, so onLoss may call methods of the queue.
 func TestLostMayUseTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *sink.Queue[int]

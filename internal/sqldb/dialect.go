@@ -79,16 +79,15 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 //
 //	?1                         is a parameter
 //	{now}                      is the time in microseconds since 1970
-//	{list ?1}                  is a query for the texts of a JSON array
-//	{records ?1: g text, ...}  is a table with the members of a JSON array of objects
+//	{list ?1}                  is a query: one row for each text in the JSON array ?1
+//	{records ?1: g text, ...}  is a table: one row for each object in the JSON array ?1
 //	{int} {text} {bytes}       are types of columns, {name} a text ordered by bytes
 //	{strict}                   ends a table: SQLite checks the types of its values
 //	{counters}                 ends a table of few, often changed rows
 //	{queue}                    ends a table of short-lived rows
 //
-// A list is one JSON text, because JSON needs no array type of the database driver and
-// keeps group names and numbers unchanged. Callers never pass the bytes of messages as
-// JSON.
+// Arrays are passed as JSON, because not every database driver has an array type. JSON
+// keeps group names and numbers unchanged. The bytes of messages are never passed as JSON.
 func (d Dialect) Render(text string) string {
 	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
 		parts := recordSet.FindStringSubmatch(m)

@@ -16,7 +16,6 @@ func TestRender(t *testing.T) {
 }
 
 // oldest returns the number of the last step with StopsOlder, or 1 without such a step.
-// Programs of earlier versions may not write.
 func TestOldest(t *testing.T) {
 	for _, tc := range []struct {
 		steps []Step

@@ -18,8 +18,9 @@ import (
 // durable tables, and on SQLite a test write. The error is an [*idempotency.InvalidError]
 // or a database error.
 //
-// The result weak has an error for each setting with which a crash may lose commits. If
-// allowLoss is false, Open returns the first of these errors as err instead.
+// A setting is weak if a crash may then lose commits. If allowLoss is true, the result weak
+// has an error for each weak setting. Otherwise Open fails because of the first weak
+// setting.
 func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
 	if db == nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"})
@@ -59,8 +60,8 @@ func (c *checks) add(setting, found, rule string) {
 	c.weak = append(c.weak, &idempotency.InvalidError{Field: setting, Found: found, Rule: rule})
 }
 
-// firstWeak returns an error for the first setting with which a crash may lose commits,
-// or nil. If allowLoss is true, it returns nil.
+// firstWeak returns an error for the first weak setting, or nil. If allowLoss is true, it
+// returns nil.
 func (c *checks) firstWeak(allowLoss bool) error {
 	if allowLoss || len(c.weak) == 0 {
 		return nil
@@ -153,8 +154,8 @@ func (c *checks) postgres(ctx context.Context) error {
 	return nil
 }
 
-// tables checks that each table has its columns, and keeps its rows after a crash of the
-// server.
+// tables checks that each table has its columns. On PostgreSQL, an unlogged or temporary
+// table is a weak setting, because the rows do not survive a crash of the server.
 func (c *checks) tables(ctx context.Context) error {
 	var selects []string
 	var names Array

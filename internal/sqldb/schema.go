@@ -28,8 +28,8 @@ type Schema struct {
 	// Name is the name of the package that has the schema. Errors begin with it.
 	Name string
 
-	// Meta is the name of a table of named numbers. Number "schema" is the version of the
-	// database, and "oldest" is the oldest program version that may write.
+	// Meta is the name of a table of named numbers. The number "schema" is the version of the
+	// database. The number "oldest" is the version of the oldest program that may write.
 	Meta string
 
 	// Lock is the number of the advisory lock that Migrate takes on PostgreSQL.
@@ -71,7 +71,8 @@ func (s Step) statements(d Dialect) (out []string) {
 // Latest returns the version after all steps.
 func (s *Schema) Latest() int64 { return int64(len(s.Steps)) }
 
-// oldest returns the oldest program version that may write to the latest schema version.
+// oldest returns the version of the oldest program that may write after all steps. A step
+// with StopsOlder forbids writes by all earlier versions.
 func (s *Schema) oldest() int64 {
 	for n := len(s.Steps); n > 1; n-- {
 		if s.Steps[n-1].StopsOlder {
@@ -98,22 +99,23 @@ func (s *Schema) Text(d Dialect) (string, error) {
 	return strings.Join(statements, ";\n\n") + ";\n", nil
 }
 
-// versions returns the version of the database and the oldest version of programs that
-// may write.
+// versions returns the schema version of the database, and the version of the oldest
+// program that may write to the database.
 func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT value, coalesce((SELECT value FROM `+s.Meta+` WHERE name = 'oldest'), 1) FROM `+s.Meta+` WHERE name = 'schema'`).Scan(&version, &oldest)
 	return version, oldest, err
 }
 
-// Oldest returns an SQL expression for the oldest program version that may write. Each
-// writing transaction must first select it and pass the value to [Schema.CheckOldest].
+// Oldest returns an SQL expression for the version of the oldest program that may write.
+// Each writing transaction must first select it and pass the value to [Schema.CheckOldest].
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
 
-// CheckOldest returns an [*idempotency.InvalidError] if this program is too old to write
-// to the database. The caller reads the parameter oldest in its transaction, with
-// [Schema.Oldest]. A migration waits for transactions that have read the previous value.
+// CheckOldest returns an [*idempotency.InvalidError] if this program is older than the
+// parameter oldest: the version of the oldest program that may write. The caller must read
+// this version in the transaction of its write, with [Schema.Oldest]. A migration waits for
+// such transactions before it changes the version.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -183,8 +185,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Wait for transactions that have read the old value of "oldest" and may still
-		// write. Later transactions wait for this lock and read the new value.
+		// Each writing transaction first reads the number "oldest" (see CheckOldest), which
+		// this migration may change. Wait until the transactions that have read the old
+		// number have ended. Later transactions wait for this lock.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

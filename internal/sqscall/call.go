@@ -1,10 +1,9 @@
-// Package sqscall makes one request to SQS and proves the meaning of its answer.
+// Package sqscall makes one request to SQS and finds out the fate of each message: stored,
+// not stored, altered, or in doubt if nothing else is proven.
 //
-// It owns the request: form, time limit, progress, and the proof that each message was
-// stored, refused or altered. A [Caller] has no state between requests and may be used by
-// any number of goroutines. Groups, retries over time, deduplication and telemetry belong
-// to the caller: the caller decides on messages and times and handles the answers. Of
-// this module, the package imports only attempt, digest, foreign and window.
+// A [Caller] has no state between requests and may be used by any number of goroutines.
+// The order in groups, retries, deduplication and telemetry are tasks of its users. Of this
+// module, the package imports only attempt, digest, foreign and window.
 package sqscall
 
 import (
@@ -100,8 +99,8 @@ func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
 		return attempt.Passed, exchange, errEntryCount
 	}
-	// Set every answer in advance to InDoubt, the zero Fate. If the client ends this
-	// goroutine (runtime.Goexit), the answers stay as set here.
+	// If the client ends this goroutine (runtime.Goexit), SendIf cannot set the answers
+	// later. So set each answer in advance to InDoubt, the zero Fate.
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -50,8 +50,8 @@ func answered(status int, err error) error {
 	}}
 }
 
-// For clients other than the SDK's, Send does not see the answer's body. The codes of the
-// client's API errors then count as proof.
+// A client other than the SDK's returns an API error. Send does not see the answer of SQS,
+// so the code of the error decides whether SQS refused the message.
 func TestOtherClients(t *testing.T) {
 	api := func(code string, fault smithy.ErrorFault) error {
 		return &smithy.GenericAPIError{Code: code, Message: "why", Fault: fault}
@@ -203,8 +203,8 @@ func TestNumberOfEntries(t *testing.T) {
 	}
 }
 
-// dropping is a client that ignores each call's options: the SDK's retries stay on, and
-// the request's progress is unknown.
+// dropping is a wrapper of the SDK's client that does not pass on the options of a call. So
+// the SDK retries requests, and Send does not learn how often a request was sent.
 type dropping struct{ *sqs.Client }
 
 func (d dropping) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -215,8 +215,8 @@ func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return d.Client.SendMessageBatch(ctx, in)
 }
 
-// A wrapper of the SDK's client drops the options with which Send records the progress of
-// a request. Send then reports more entries as in doubt, but never a wrong result.
+// A wrapper drops the options of a call, so the SDK may have sent a refused request twice.
+// Send reports such an entry as in doubt, because SQS may have stored the first request.
 func TestWrapperThatDropsTheOptions(t *testing.T) {
 	var n atomic.Int32
 	var answers [][2]any

@@ -6,8 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// class groups SQS's error codes by their meaning for the messages of a request that
-// failed as a whole.
+// class is the meaning of an error code in the answer to a request that failed as a whole.
 type class uint8
 
 const (
@@ -27,8 +26,7 @@ const (
 	access
 
 	// apart: SQS refused the whole batch because of one entry, or because of the entries'
-	// number (F-054) or size (F-057). SQS may accept the other entries in another
-	// request.
+	// number (F-054) or size (F-057). SQS may accept the entries in smaller requests.
 	apart
 
 	// skew: SQS refused the signature, because the clock of this machine is wrong or the
@@ -71,8 +69,7 @@ var classes = map[string]class{
 	"PriorRequestNotComplete":                throttle,
 	"EC2ThrottledException":                  throttle,
 
-	// Codes about the content of one entry, or about the whole batch, for example its
-	// size. In another request, SQS may accept the other entries.
+	// Codes about the content of one entry, or about the whole batch, for example its size.
 	"BatchEntryIdsNotDistinct":          apart,
 	"BatchRequestTooLong":               apart,
 	"EmptyBatchRequest":                 apart,
@@ -142,7 +139,7 @@ var classes = map[string]class{
 	"MissingAction":             final,
 	"UnknownOperationException": final,
 
-	// Codes about the clock and expired credentials. The SDK signs each request again.
+	// Codes about a signature with a wrong time or with expired credentials.
 	"AuthFailure":               skew,
 	"ExpiredToken":              skew,
 	"ExpiredTokenException":     skew,

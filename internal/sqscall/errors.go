@@ -12,17 +12,17 @@ var (
 	// example answers without a message ID. SQS may still have stored the message.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
-	// ErrNotAllowed is the error of a request that SendIf did not send, because the
-	// parameter permit returned false before the request left.
+	// ErrNotAllowed is the error of a request that SendIf did not send, because the caller's
+	// function permit returned false: usually the time for the request was over.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
-	// ErrMixedUp is the error of an entry whose answer has another entry's digest:
+	// ErrMixedUp is the error of an entry if SQS's answer has another entry's digest:
 	// something between this process and SQS exchanges answers. In a request with one
 	// entry this is impossible.
 	ErrMixedUp = errors.New("the answer mixes up the entries of the batch")
 
-	// ErrAltered is the error of an entry whose answer has a digest that matches no entry:
-	// something between this process and SQS changed the message.
+	// ErrAltered is the error of an entry if the digest in SQS's answer does not match any
+	// entry: something between this process and SQS changed the message.
 	ErrAltered = errors.New("the digest in the answer differs from the message's digest")
 )
 
@@ -74,9 +74,9 @@ func (c *Caller) hide(err error) error {
 	return known.Hide(err)
 }
 
-// readable returns err, or an error with another text that wraps err if the call
-// err.Error() panics. The call panics for an incomplete error, such as an SDK error without
-// a response.
+// readable returns err. If err.Error panics, readable returns an error with another text,
+// which wraps err. Error panics for an incomplete error, such as an SDK error without a
+// response.
 func readable(err error) (shown error) {
 	defer func() {
 		if recover() != nil {

@@ -1,7 +1,7 @@
 package sqscall
 
 import (
-	"crypto/md5" // #nosec G501 -- the size
+	"crypto/md5" // #nosec G501 -- only for md5.Size
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -20,9 +20,10 @@ import (
 // confirmation has the fields that SQS returns for a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
-// prove returns the answer for entry i, which SQS reports as stored. It reports an altered
-// message even if other fields are missing. In doubt, the entry would be sent again, and
-// SQS would drop the resend as a duplicate and answer with the right digest (F-002).
+// prove returns the answer for entry i, which SQS reports as stored. If the digest matches
+// no entry, the fate is Altered, even if other fields are missing. With InDoubt, the
+// producer would resend the message; SQS would drop the resend as a duplicate and answer
+// with the right digest (F-002), and the altered message would stay unnoticed.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -80,7 +81,8 @@ func altered(field, got string) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Altered, Err: ErrAltered, Field: field, Got: got}
 }
 
-// proveBatch sets the answers for a batch that SQS answered entry by entry.
+// proveBatch sets answers[i] for entries[i] from SQS's lists of successful and failed
+// entries.
 func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []attempt.Answer, hide func(error) error) {
 	var mentions [MaxEntries]int
 	var mixed bool
@@ -112,9 +114,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 	}
 }
 
-// refuse returns the answer for an entry in Failed, the batch's entries refused by SQS. SQS
-// has not stored a throttled entry, or an entry with the code of a sender's fault, because
-// it detects both before execution. Any other entry is in doubt.
+// refuse returns the answer for one failed entry of a batch. SQS detects a throttle and a
+// fault of the sender before it stores the entry, so these entries are not stored. After
+// any other failure, the entry is in doubt.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -159,8 +161,8 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
 	// A refusal may have one code in the body and one in the header x-amzn-query-error.
-	// Users know the header's code. If the two codes differ in their class, the refusal
-	// proves nothing.
+	// Report the code in the header, because users know this code. If the two codes have
+	// different classes, it is unknown whether SQS stored a message.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -177,9 +179,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 }
 
 // judgeUnseen does the work of judge for a client that skipped the middleware, such as a
-// fake. An API error with a code of a refusal proves that SQS stored nothing if the HTTP
-// status is 4xx or missing and the fault is not the server's. A throttle also counts with a
-// status 5xx or a fault of the server.
+// fake. An API error is a refusal if its code says so, the HTTP status is 4xx or missing,
+// and the fault is not the server's. An API error with the code of a throttle is a refusal
+// also with a status 5xx, and for any fault.
 func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
 	c := classify(api.ErrorCode())
 	var status int
@@ -187,7 +189,8 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	dropped := false
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
 		status = response.HTTPStatusCode()
-		// The SDK made this request without our options and may have retried it.
+		// If the response has a request, the SDK made this request, but a wrapper dropped our
+		// options. The SDK may have retried the request, so a refusal proves nothing.
 		dropped = response.Response.Request != nil
 	}
 	known := status == 0 || status >= 400 && status < 500

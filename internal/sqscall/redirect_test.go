@@ -61,8 +61,8 @@ func TestRedirects(t *testing.T) {
 					if target == "a success" && follows {
 						want = stored
 					}
-					// For the statuses 301, 302 and 303 net/http repeats the request as a GET. This server
-					// also answers the GET.
+					// For the statuses 301, 302 and 303 net/http repeats the request as a GET. The
+					// server storing answers the GET as if it had stored the message.
 					if _, ok := h.(*http.Client); ok && target == "a success" && status < 307 {
 						want = stored
 					}

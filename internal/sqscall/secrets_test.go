@@ -141,7 +141,7 @@ func TestTextsOfKnownErrors(t *testing.T) {
 	}
 }
 
-// With ShowTexts, errors show the texts of the client.
+// With ShowTexts, the errors of Send contain the texts of the client's errors and panics.
 func TestShowTexts(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []*sqscall.Caller{

@@ -18,9 +18,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// progress is the progress of a request and its answer, written by the SDK's middleware and
-// net/http's hooks. The fields after permit are atomic: a wrapper of an *sqs.Client may
-// return while another goroutine is still in the SDK.
+// progress describes how far a request has come, and its answer. The SDK's middleware and
+// net/http's hooks write the fields after permit. These fields are atomic, because a
+// wrapper of an *sqs.Client may return while another goroutine still writes them.
 type progress struct {
 	permit func() bool // whether the request may leave; nil means yes
 
@@ -72,21 +72,22 @@ func (p *progress) follow(ctx context.Context) context.Context {
 	return context.WithValue(ctx, progressKey{}, p)
 }
 
-// followed reports whether the SDK ran the middleware. Clients other than the SDK's,
-// and wrappers that drop the options, skip the middleware.
+// followed reports whether the SDK ran the middleware that writes p. Clients other than the
+// SDK's, and wrappers that drop the options, skip the middleware.
 func (p *progress) followed() bool { return p.calls.Load() > 0 }
 
 func (p *progress) allowed() bool { return p.permit == nil || p.permit() }
 
-// neverTransmitted reports whether the SDK accepted the request and gave up before it
-// passed the request to its HTTP client.
+// neverTransmitted reports whether the SDK gave up before it passed the request to its HTTP
+// client. Without the middleware this is unknown, and the result is false.
 func (p *progress) neverTransmitted() bool {
 	return p.followed() && p.running.Load() == 0 && p.transmissions.Load() == 0
 }
 
-// neverConnected reports whether net/http asked for a connection for every transmission and
-// never obtained a connection. It is wrong if the HTTP client then sends the request by a
-// transport that does not call the hooks, and gets no answer.
+// neverConnected reports whether net/http wanted a connection for every transmission and
+// never obtained a connection, so that nothing left this machine. The result is wrong if
+// the HTTP client afterwards sends the request through a transport without net/http's
+// hooks, and gets no answer.
 func (p *progress) neverConnected() bool {
 	sent := p.transmissions.Load()
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
@@ -192,8 +193,8 @@ func (p *progress) checkStatus(metadata middleware.Metadata) error {
 
 var errTooLong = errors.New("the answer is too long to be from SQS")
 
-// limitedBody passes on at most left bytes, and then fails with errTooLong. With io.EOF
-// instead, the first part could look like a complete answer.
+// limitedBody passes on at most left bytes of an answer, and then fails with errTooLong. If
+// it ended with io.EOF, the SDK could mistake the first part for a complete answer.
 type limitedBody struct {
 	io.ReadCloser
 	left int

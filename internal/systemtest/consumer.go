@@ -78,9 +78,8 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 type receiver struct{ *network }
 
 // reach makes one request of a consumer to SQS through the simulated network. The request
-// or the answer may get lost. The parameter lost names the step at which the answer may get
-// lost.
-func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
+// or the answer may get lost.
+func reach[O any](r *receiver, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {
 		return nil, errDead
@@ -98,18 +97,18 @@ func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error)
 		return nil, errDead
 	case err != nil:
 		return nil, err
-	case w.happens(lost):
+	case w.happens("answer is lost"):
 		return nil, errors.New("connection reset after the request")
 	}
 	return out, nil
 }
 
 func (r *receiver) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
-	return reach(r, "answer is lost", func() (*sqs.ReceiveMessageOutput, error) { return r.p.w.queue.ReceiveMessage(ctx, in) })
+	return reach(r, func() (*sqs.ReceiveMessageOutput, error) { return r.p.w.queue.ReceiveMessage(ctx, in) })
 }
 
 func (r *receiver) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-	return reach(r, "answer is lost", func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	return reach(r, func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 		return r.p.w.queue.ChangeMessageVisibilityBatch(ctx, in)
 	})
 }
@@ -118,7 +117,7 @@ func (r *receiver) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessage
 	if r.p.crash("crash before a deletion") || r.p.w.happens("deletion is lost") {
 		return nil, errors.New("connection reset")
 	}
-	out, err := reach(r, "answer is lost", func() (*sqs.DeleteMessageBatchOutput, error) { return r.p.w.queue.DeleteMessageBatch(ctx, in) })
+	out, err := reach(r, func() (*sqs.DeleteMessageBatchOutput, error) { return r.p.w.queue.DeleteMessageBatch(ctx, in) })
 	if r.p.crash("crash after a deletion") {
 		return nil, errDead
 	}

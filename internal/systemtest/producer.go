@@ -54,10 +54,10 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return out, nil
 }
 
-// send makes one request with the faults of the network. If the request arrives, send calls
-// the function store, perhaps after send has returned an error. After an error the caller
-// must not use variables that store sets.
-func (n *network) send(ctx context.Context, keys []string, store func() error) error {
+// send makes one request through a network with faults. If the request arrives at SQS, send
+// calls the function deliver, perhaps after send has returned an error. So after an error
+// the caller must not read variables that deliver sets.
+func (n *network) send(ctx context.Context, keys []string, deliver func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {
 		return errDead
@@ -98,7 +98,7 @@ func (n *network) send(ctx context.Context, keys []string, store func() error) e
 		go func() {
 			defer close(arrived)
 			time.Sleep(out)
-			if err := store(); err != nil {
+			if err := deliver(); err != nil {
 				w.fail("", "SQS refuses: %v", err)
 			}
 			note("has arrived")
@@ -164,8 +164,9 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// The source's other producer process (see world.twoProducers) may have sent the
-		// event that paused this group.
+		// After a failure, a group is paused until this process sends the failed event
+		// again. If the source's other producer process (see world.twoProducers) has sent
+		// the event meanwhile, resume the group instead.
 		if from != last {
 			producer.Resume(group)
 			last = from

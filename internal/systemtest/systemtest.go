@@ -21,7 +21,7 @@ type Storage struct {
 	// closed after its process has ended.
 	Open func() (idempotency.Store, error)
 
-	// Ledger is the ledger of the changes of the records, or nil without a ledger.
+	// Ledger is the store's list of all changes of its records, or nil.
 	Ledger Ledger
 }
 
@@ -29,16 +29,16 @@ type Storage struct {
 // clocks. NewStorage closes resources in t.Cleanup.
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
-// Run runs the simulation for each seed and checks it. The flag -system.seeds sets the
-// number of seeds. The default is the parameter usual, or the parameter short with go test
-// -short.
+// Run runs the simulation for each seed and checks each run. The flag -system.seeds sets
+// the number of seeds. The default is the parameter usual, or the parameter few with go
+// test -short.
 //
-// Run also checks that each kind of fault happened in at least one run, if at least short
-// seeds ran.
-func Run(t *testing.T, usual, short int, storage NewStorage) {
+// If the number of seeds is at least few, Run also checks that each kind of fault happened
+// in at least one run.
+func Run(t *testing.T, usual, few int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals
-	n := seeds.Run(t, usual, short, func(t *testing.T, seed uint64) {
+	n := seeds.Run(t, usual, few, func(t *testing.T, seed uint64) {
 		w := run(t, seed, "", storage)
 		w.report()
 		mu.Lock()
@@ -46,7 +46,7 @@ func Run(t *testing.T, usual, short int, storage NewStorage) {
 		sum.add(w.totals)
 	})
 	t.Logf("%d seeds: %+v", n, sum)
-	if n >= short && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.resolved == 0 || sum.redelivered == 0) {
+	if n >= few && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.resolved == 0 || sum.redelivered == 0) {
 		t.Errorf("some of it never happened: %+v", sum)
 	}
 }

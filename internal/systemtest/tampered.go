@@ -18,14 +18,13 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// If noHead is set, Head returns the zero head, so the saved heads cannot reveal the
-	// edit. Only the witness, with the recorded answers of the store, can then detect the
-	// edit.
+	// If noHead is set, Head returns zero. The run then saves no hash of the ledger, so only
+	// the recorded answers of the store can reveal the edit (see witness).
 	noHead bool
 }
 
-// forgeries are kinds of sabotage, by name. The forger of a "rewritten" ledger also
-// computes the hashes of the edited entries.
+// forgeries has the kinds of sabotage of a ledger, by name. An edit that calls the function
+// written also makes all hashes match the edited entries.
 var forgeries = map[string]forgery{
 	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
 		altered := *lines[1].Entry

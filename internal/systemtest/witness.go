@@ -14,15 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Ledger has the methods of a ledger that the checks of a world need. *sqlstore.Ledger
+// Ledger has the methods of a ledger that the checks after a run need. *sqlstore.Ledger
 // implements Ledger.
 type Ledger interface {
 	Head(ctx context.Context) (ledger.Head, error)
 	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
 }
 
-// witness records each answer of the store before the answer may get lost on the way to a
-// process. At the end of the run, it compares the ledger with the recorded answers.
+// witness records each answer of the store, even if the answer gets lost on the way to a
+// process. At the end of the run, it compares the store's ledger with the recorded answers.
 type witness struct {
 	w *world
 
@@ -38,13 +38,22 @@ type claimed struct {
 	fence int64
 }
 
-// changes has the successful calls to the store for one granted claim.
+// changes has the store's answers about one granted claim, as far as the calls succeeded.
 type changes struct {
-	granted  idempotency.Record // from the answer that granted the claim
-	grants   []ledger.Event     // for example Claimed, Renewed, Renewed, or only Reclaimed
-	inDoubts int                // confirmed calls of Finish with NoProof; a repeated call may add no ledger entry
-	ends     []ledger.Event     // confirmed ends: completed, failed or released; a repeated call adds no ledger entry
-	resend   bool
+	granted idempotency.Record // from the answer that granted the claim
+	resend  bool               // Claim.Resend of the granted claim
+
+	// grants has one event for each call that granted or renewed the claim: Claimed,
+	// Renewed or Reclaimed.
+	grants []ledger.Event
+
+	// inDoubts is the number of calls of Finish with NoProof. The ledger has an entry for at
+	// least one of these calls: the store may ignore a repeated call.
+	inDoubts int
+
+	// ends has one event for each other call of Finish: Completed, Failed or Released. The
+	// ledger has one entry for all these calls.
+	ends []ledger.Event
 }
 
 // saveHead saves the current head of the ledger, the number and hash of its last seal. At
@@ -134,9 +143,9 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 	return nil
 }
 
-// failed reports a store error as a failure of the run. It ignores stale claims and
-// closed stores, because the simulation causes both. After any other error, the expected
-// entries of the ledger are unknown.
+// failed handles an error of the store. Stale claims and closed stores are part of the
+// simulation. Any other error fails the run, because the ledger may or may not have an
+// entry for the call.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)
@@ -144,8 +153,8 @@ func (v *witness) failed(call string, err error) {
 }
 
 // check compares the ledger with the recorded answers of the store. The ledger must
-// contain each head that saveHead has saved. It must contain each confirmed change once.
-// The changes of one key must have their original order.
+// contain each head saved by saveHead, and each confirmed change once. The changes of one
+// key must have their original order.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
 	v.saveHead()
@@ -201,9 +210,9 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// difference describes the difference between the ledger entries of one granted claim and
-// the answers recorded in c, or returns "". A nil c means that the witness recorded no
-// answer for the claim.
+// difference compares the ledger entries of one granted claim with c, the recorded answers
+// of the store. It describes the first difference, or returns "". If c is nil, the witness
+// has no answers for the claim.
 func (c *changes) difference(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"
@@ -233,7 +242,9 @@ func (c *changes) difference(entries []ledger.Entry) string {
 			ends = append(ends, e.Event)
 		}
 	}
-	slices.Sort(c.grants) // concurrent answers may have been recorded in another order
+	// Ignore the order: the witness may have recorded the answers of concurrent calls in
+	// another order than the ledger.
+	slices.Sort(c.grants)
 	slices.Sort(grants)
 	switch {
 	case !slices.Equal(grants, c.grants):

@@ -87,9 +87,10 @@ type note struct {
 	what string
 }
 
-// steps names the points of a run for possible faults and crashes. Claims (ClaimBatch or
-// Lookup), extensions (Extend) and endings (Finish) are calls of the store. Effects
-// happen in the consumer's handler. Deletions are a consumer's requests to SQS.
+// steps has the names of all points of a run at which a fault or a crash may happen. Three
+// names stand for calls of the store: claim (ClaimBatch or Lookup), extension (Extend) and
+// ending (Finish). The effect happens in the consumer's handler. A deletion is a consumer's
+// request to SQS.
 var steps = []string{
 	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",

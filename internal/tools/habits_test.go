@@ -35,7 +35,7 @@ var exceptions = []string{}
 // rightAfterNo lists permitted words after "is no", for example "longer".
 var rightAfterNo = []string{"longer", "more", "less", "later", "such", "need", "other", "better", "earlier"}
 
-// habitsIn returns one line for each phrase of the list habits in the text of a comment.
+// habitsIn returns one line for each bad phrase in the text of a comment.
 func habitsIn(text string) (found []string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, h := range habits {

@@ -28,7 +28,7 @@ func TestDigits(t *testing.T) {
 }
 
 // TestOthers replaces one of eight digits by every possible byte. If the new byte is not a
-// digit, the function Others must mark it. If it is a digit, there must be no mark.
+// digit, the function Others must mark it, otherwise not.
 func TestOthers(t *testing.T) {
 	for c := range 256 {
 		for at := range 8 {

@@ -41,7 +41,8 @@ func TestFaults(t *testing.T) {
 		name  string
 		fault sqstest.Fault
 
-		// Expected answers for a batch of two entries. A single message also gets first.
+		// Expected answers for a batch of two entries. The field first is also the expected
+		// answer for a single message.
 		first, second want
 	}{
 		{"none", sqstest.Fault{}, stored, stored},
@@ -80,8 +81,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// One entry of a batch has no group. The fake queue, like SQS, refuses the whole batch.
-// Next is Apart in each answer, because SQS may accept the other entry in another request.
+// One entry of a batch has no group. Like SQS, the fake queue refuses the whole batch. But
+// SQS may accept the other entry in a separate request, so each answer has Next Apart.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
