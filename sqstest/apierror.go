@@ -31,8 +31,8 @@ type errorClass struct {
 
 	fault smithy.ErrorFault
 
-	// newSDKError makes the SDK's error value for the shape. It is nil for shapes without
-	// an SDK type, for which the SDK returns a smithy.GenericAPIError.
+	// newSDKError makes the SDK's error value for the shape. If the SDK has no type for the
+	// shape, newSDKError is nil, and the SDK returns a smithy.GenericAPIError.
 	newSDKError func(message, code *string) error
 }
 
@@ -44,14 +44,14 @@ const (
 	legacyCode     = "AWS.SimpleQueueService."
 )
 
-// withoutSDKType returns the class of a caller's error without an SDK type, because it is
-// absent from SQS's service model.
+// withoutSDKType returns a class for an error that SQS's service model does not list. The
+// SDK has no type for such an error. The class says that the client is at fault.
 func withoutSDKType(status int, query, shape string) *errorClass {
 	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient}
 }
 
-// withSDKType returns the class of a caller's error with the SDK type T, such as
-// types.OverLimit. The name of T is also the error's name in SQS's service model.
+// withSDKType returns a class for an error with the SDK type T, such as types.OverLimit.
+// The name of T is also the error's name in SQS's service model.
 func withSDKType[T any](status int, query string) *errorClass {
 	c := withoutSDKType(status, query, serviceShape+reflect.TypeFor[T]().Name())
 	c.newSDKError = func(message, code *string) error {
@@ -122,9 +122,9 @@ func invalidValue(value any, parameter, reason string) *apiError {
 	return invalidParameterValue.because("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
-// sdkType returns the innermost error of the refusal. An *sqs.Client returns the same
-// error, wrapped in further errors.
-func (e *apiError) sdkType() error {
+// unwrapped returns the refusal as an error value of the SDK, such as *types.OverLimit.
+// An *sqs.Client returns this value wrapped in other errors.
+func (e *apiError) unwrapped() error {
 	if e.class.newSDKError == nil {
 		return &smithy.GenericAPIError{Code: e.class.query, Message: e.message, Fault: e.class.fault}
 	}
@@ -132,8 +132,8 @@ func (e *apiError) sdkType() error {
 	return e.class.newSDKError(&e.message, &code)
 }
 
-// entry returns the refusal in the form of an entry of the list Failed in a batch
-// answer (F-058, F-059, F-063).
+// entry returns the refusal as an element of Failed, the list of failed entries in the
+// answer to a batch (F-058, F-059, F-063).
 func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
 	code := e.class.query
 	return types.BatchResultErrorEntry{
@@ -160,7 +160,7 @@ func sdkError(operation string, err error) error {
 		wrapped.RequestID = uuid.NewString()
 		answer.StatusCode = e.class.status
 		answer.Header.Set(requestIDHeader, wrapped.RequestID)
-		wrapped.Err = e.sdkType()
+		wrapped.Err = e.unwrapped()
 	case *connectionError:
 		wrapped.Err = &smithyhttp.RequestSendError{Err: &url.Error{Op: "Post", URL: endpoint + "/", Err: e.cause}}
 	case *truncatedError:

@@ -13,7 +13,7 @@ import (
 
 // GetQueueAttributes returns the attributes named in the request. The name All stands
 // for every attribute (F-120). If the request names no attributes, the answer has none.
-// The counts are exact here.
+// The numbers of messages are exact, not approximate as on AWS.
 func (q *Queue) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return inProcess(ctx, "GetQueueAttributes", in, q.attributes)
 }

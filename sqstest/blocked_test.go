@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A group is blocked from the receive of its first message to the delete.
+// Blocked reports a group if its first message was received and is not deleted.
 func TestBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{VisibilityTimeout: 30 * time.Second})

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: where no recorded answer shows AWS's behaviour, a field
-// of Config selects the behaviour of the fake. The zero value has the best evidence.
+// Deviations from AWS in this file: some behaviour of AWS was never recorded. For such
+// behaviour, Config has a field, and its zero value selects the most likely behaviour.
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ type DeduplicationScope string
 
 // The two scopes, spelled like the values of AWS's attribute DeduplicationScope.
 const (
-	// ScopeQueue: one deduplication window for the whole queue. An ID sent earlier to
-	// another group is suppressed (F-006).
+	// ScopeQueue: one deduplication window for the whole queue. A second send with the same
+	// ID is suppressed, even in another message group (F-006).
 	ScopeQueue DeduplicationScope = "queue"
 
 	// ScopeMessageGroup: a deduplication window for each pair of message group and ID
@@ -30,12 +30,12 @@ const (
 // Config describes a [Queue]. The zero value is the usual queue of a producer: FIFO,
 // content-based deduplication over the whole queue, no delay.
 //
-// In a queue made by CreateQueue, a field that is not an attribute in AWS has the zero
-// value.
+// CreateQueue takes only AWS's attributes. The new queue has the zero value in all other
+// fields, except DiscardDeleted (see [Bounds]).
 type Config struct {
-	// Name is the name of the queue: letters, digits, hyphens and underscores, at most 80
-	// characters. The name of a FIFO queue ends in ".fifo", also within the 80 characters.
-	// Empty means "events.fifo", or "events" for a standard queue.
+	// Name has at most 80 characters: letters, digits, hyphens and underscores. The name of
+	// a FIFO queue ends in ".fifo"; the suffix counts. Empty means "events.fifo", or "events"
+	// for a standard queue.
 	Name string
 
 	// Standard makes a standard queue: no deduplication, no sequence numbers, no
@@ -104,14 +104,14 @@ type Config struct {
 	// was checked on AWS.
 	PurgeKeepsIDs bool
 
-	// DuplicateRestartsInterval makes each suppressed duplicate restart the five minutes.
-	// By default the five minutes run from the accepted send, as AWS documents. No
-	// recorded answers of AWS show its behaviour (F-020).
+	// DuplicateRestartsInterval makes each suppressed duplicate restart the five minutes of
+	// the deduplication interval. By default the interval runs from the accepted send, as
+	// AWS documents. No recording shows AWS's behaviour (F-020).
 	DuplicateRestartsInterval bool
 
-	// ContentsRefuseBatch makes a fault in the contents of one entry, such as a forbidden
-	// character, refuse the whole batch. By default only this entry fails. AWS was recorded
-	// to do so for standard queues (F-058, F-059).
+	// ContentsRefuseBatch makes SendMessageBatch refuse the whole batch if the contents of
+	// one entry are invalid, for example by a forbidden character. By default only this entry
+	// fails, as in AWS's standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
 	// ScopePropagation is the delay between a change of the attribute DeduplicationScope

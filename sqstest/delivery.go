@@ -1,11 +1,11 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS promises no order among groups. Here groups wait in a line, ordered by their
-//     first messages. A message has the place of its send. A message that becomes visible
-//     again goes to the back. LocalStack's tests against AWS recorded this order, most
-//     recently on 2025-11-17 (F-140).
-//   - Counts are exact here, and changes of visibility take effect immediately.
+//   - AWS promises no order among groups. Here a receive on a FIFO queue starts with the
+//     group whose first message has waited longest, since its send or since it became
+//     visible again. LocalStack's tests against AWS recorded this order, most recently on
+//     2025-11-17 (F-140).
+//   - Message counts are exact, and changes of visibility take effect immediately.
 
 import (
 	"container/heap"
@@ -37,17 +37,17 @@ type message struct {
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	// hideCount numbers the calls of the method hide. Messages with equal visibleAt become
-	// visible in the order of these numbers.
-	hideCount uint64
+	// hideOrder is larger for a message hidden later. Messages with equal visibleAt become
+	// visible in this order.
+	hideOrder uint64
 
 	// turn decides the order of groups: a receive starts with the group whose first
 	// message has the lowest turn (F-140).
 	turn uint64
 
 	receives int
-	// receivesBefore is the number of receives of a dead letter in other queues, before
-	// it was moved to this queue (F-150).
+	// receivesBefore counts the receives of a dead letter in earlier queues. The field
+	// receives includes them (F-150).
 	receivesBefore int
 	firstReceived  time.Time
 	lastReceived   time.Time
@@ -73,13 +73,14 @@ type delivery struct {
 	live   int                   // number of undeleted messages
 	// liveBytes is the size of the undeleted messages.
 	liveBytes int64
-	delayed   int // number of delayed messages in the heap hidden; the others are in flight
+	delayed   int // number of delayed messages; all other hidden messages are in flight
 
 	// rotates is true in a FIFO queue: a message that becomes visible again gets a new
 	// turn, after all other messages. In a standard queue it keeps its turn (F-140).
 	rotates bool
-	turns   uint64 // last assigned turn
-	hides   uint64 // last assigned hideCount
+
+	lastTurn      uint64 // highest turn of a message so far
+	lastHideOrder uint64 // highest hideOrder of a message so far
 
 	// inFlightLimit is the largest number of messages in flight at a time. A receive
 	// beyond the limit gets no messages (F-105).
@@ -115,7 +116,7 @@ func newDelivery(fifo bool) delivery {
 				if c := a.visibleAt.Compare(b.visibleAt); c != 0 {
 					return c < 0
 				}
-				return a.hideCount < b.hideCount
+				return a.hideOrder < b.hideOrder
 			},
 			index: func(m *message) *int { return &m.hiddenIndex },
 		},
@@ -162,8 +163,8 @@ func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, order
 
 func (d *delivery) hide(m *message, until time.Time) {
 	m.visibleAt = until
-	d.hides++
-	m.hideCount = d.hides
+	d.lastHideOrder++
+	m.hideOrder = d.lastHideOrder
 	if m.hiddenIndex == notInHeap {
 		heap.Push(&d.hidden, m)
 	} else {
@@ -172,8 +173,8 @@ func (d *delivery) hide(m *message, until time.Time) {
 }
 
 func (d *delivery) nextTurn() uint64 {
-	d.turns++
-	return d.turns
+	d.lastTurn++
+	return d.lastTurn
 }
 
 // moveToBack gives m a new turn, after all other messages, if d.rotates is set. It is
@@ -233,8 +234,8 @@ func (d *delivery) clear() {
 	d.wake()
 }
 
-// updateReady adds the group to the heap ready if its first message is visible. Otherwise
-// it removes the group from the heap.
+// updateReady puts the group into the heap d.ready if its first message is visible, and
+// takes the group out otherwise.
 func (d *delivery) updateReady(g *group) {
 	ready := g.head != nil && g.head.hiddenIndex == notInHeap
 	switch {
@@ -264,11 +265,11 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take receives up to limit messages, as many as possible of one group before the next
-// (F-090), and hides them for the duration visibility.
+// take receives up to limit messages and hides them for the duration visibility. It takes as
+// many messages of one group as possible before it goes to the next group (F-090).
 //
-// A message with maxReceives earlier receives in this queue is returned in dead instead;
-// the caller must remove it. Zero maxReceives means no limit.
+// If this queue has delivered a message maxReceives times, take returns it in dead instead,
+// and the caller must remove it. Zero maxReceives means no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

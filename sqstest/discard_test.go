@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// With DiscardDeleted, the answer to a duplicate stays the same while the window remembers
-// the original, even a deleted one. Suppressed lists the duplicate.
+// With DiscardDeleted, a duplicate of a deleted message still gets the answer of the
+// original for five minutes. Suppressed lists the duplicate.
 func TestDiscardDeleted(t *testing.T) {
 	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d testQueue) {
 		sent := time.Now()
@@ -58,8 +58,8 @@ func TestDiscardDeleted(t *testing.T) {
 }
 
 // A standard queue refuses to change the visibility of a deleted message, with AWS's error
-// message (F-141). With DiscardDeleted it gives the same answer after it has forgotten the
-// message.
+// message (F-141). With DiscardDeleted the refusal is the same, even if the queue has
+// forgotten the deleted message.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d testQueue) {

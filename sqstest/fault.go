@@ -31,10 +31,11 @@ const (
 	numberOfCalls
 )
 
-// Fault is one fault of a call. The call is a send unless [Fault.On] names other calls.
+// Fault is a fault for one or more calls of a queue: for sends, unless [Fault.On] selects
+// another kind of call. The same Fault may be injected into any number of queues.
 //
-// The zero value lets the call pass: a script in which the third call fails begins with two
-// zero Faults. A Fault is a value and may be injected into any number of queues.
+// The zero Fault lets a call pass. To fail only the third call, inject the zero Fault for two
+// calls, and then the fault for one call.
 type Fault struct {
 	on Calls
 
@@ -47,11 +48,9 @@ type Fault struct {
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
 
-	// kind and entryIDs describe the fault in the list of the HTTP control endpoint. A
-	// Fault that lets the call pass has an empty kind. entryIDs are the failing batch
-	// entries of a fault that was injected over HTTP.
-	kind     string
-	entryIDs []string
+	// The HTTP control endpoint shows kind and entryIDs in its list of faults.
+	kind     string   // empty if the fault lets the call pass
+	entryIDs []string // the batch entries to fail, if the fault was injected over HTTP
 }
 
 // On returns a copy of f for calls of the given kind. A Fault without On is for sends.
@@ -102,17 +101,18 @@ func ServerError() Fault {
 	return Fault{early: internalFailure.because("We encountered an internal error. Please try again."), kind: faultServerError}
 }
 
-// FailEntries fails the valid entries for which choose returns true, each with the given
-// code, and stores the other entries. A nil choose fails every entry.
+// FailEntries fails some valid entries of a batch with the given code. The other entries
+// succeed. The function choose returns true for an entry to fail; a nil choose fails every
+// entry.
 //
 // SenderFault in the answer is true if the parameter fault is smithy.FaultClient, otherwise
 // false.
 //
 // A single call counts as a batch of one entry without an Id. If choose returns true, the
-// call fails with the code. Its status is 400 for smithy.FaultClient, otherwise 500.
+// call fails with the code. The status is 400 for smithy.FaultClient, otherwise 500.
 //
-// With [CallsDelete] and [CallsVisibility], choose gets an entry with an Id only. Receives
-// have no entries.
+// With [CallsDelete] and [CallsVisibility], choose gets entries without any values except
+// the Id. With [CallsReceive], FailEntries has no effect.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
 	if fault == smithy.FaultClient {
@@ -133,15 +133,14 @@ type scripted struct {
 // faultIDs numbers the injected faults for the control endpoint.
 var faultIDs atomic.Uint64
 
-// Inject adds the fault f to the queue's script for the given number of calls. A number
-// below one adds nothing. Each call takes the next fault of the script; afterwards calls
-// pass again.
+// Inject adds the fault f to the end of the queue's script, which is a list of faults for
+// the next calls. Each call takes one fault; when the script is empty, calls pass. The
+// parameter calls is the number of calls that will take f. Below one, Inject adds nothing.
 //
-// The calls are those of [Fault.On], by default SendMessage and SendMessageBatch, over HTTP
-// or by a method of [Queue]. Receives, deletes and changes of visibility have separate
-// scripts.
+// By default f is for SendMessage and SendMessageBatch, over HTTP or by a method of [Queue].
+// Receives, deletes and changes of visibility have separate scripts; see [Fault.On].
 //
-// An SDK client with a retryer takes a fault for each attempt.
+// If an SDK client retries a call, each attempt takes a fault.
 func (q *Queue) Inject(f Fault, calls int) {
 	q.inject(f, calls)
 }
@@ -169,8 +168,8 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly gives the fault f to each later call with the probability rate, from 0 to
-// 1. The calls are sends, or the calls given to [Fault.On].
+// InjectRandomly makes later calls fail at random: each call has the fault f with the
+// probability rate, from 0 to 1. It affects sends, or the kind of call given to [Fault.On].
 //
 // The same seed and the same calls in the same order give the same faults. A call with a
 // fault from [Queue.Inject] gets no random fault.
@@ -191,8 +190,8 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 // SetQuota limits the rate of calls to callsPerSecond, by the queue's clock. Zero ends the
 // quota. A call above the rate gets the error of [Throttle]. A batch counts as one call.
 //
-// Each kind in the parameter on has a separate allowance, as SQS counts each action.
-// Without a kind, the quota is for sends.
+// The quota is for the kinds of calls in the parameter on, by default for sends. Each kind
+// has a separate allowance, like each action in SQS.
 //
 // The allowance starts full. Unused calls accumulate, up to the calls of one second.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
@@ -311,13 +310,15 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID returns the error for the entry of a delete or a change of visibility, or nil if
-// the fault does not apply. The parameter id is nil outside a batch.
-func (f Fault) entryID(position int, id *string) *apiError {
-	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
+// entryErrorByID is like entryError, for an entry of a delete or a change of visibility. The
+// parameter id is nil outside a batch.
+func (f Fault) entryErrorByID(position int, id *string) *apiError {
+	return f.entryError(position, types.SendMessageBatchRequestEntry{Id: id})
 }
 
-func (f Fault) entry(position int, e types.SendMessageBatchRequestEntry) *apiError {
+// entryError returns the injected error for an entry that [FailEntries] chooses to fail,
+// otherwise nil.
+func (f Fault) entryError(position int, e types.SendMessageBatchRequestEntry) *apiError {
 	if f.choose != nil && f.choose(position, e) {
 		return f.failure
 	}

@@ -52,7 +52,7 @@ func (q *Queue) deleteMessage(ctx context.Context, in *sqs.DeleteMessageInput) (
 		return nil, missing("ReceiptHandle")
 	}
 	return faulty(ctx, q, CallsDelete, func(fault Fault) (*sqs.DeleteMessageOutput, error) {
-		if err := fault.entryID(0, nil); err != nil {
+		if err := fault.entryErrorByID(0, nil); err != nil {
 			return nil, err
 		}
 		q.mu.Lock()
@@ -83,7 +83,7 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 		q.settle(q.now())
 		for i, e := range in.Entries {
 			handle := aws.ToString(e.ReceiptHandle)
-			err := fault.entryID(i, e.Id)
+			err := fault.entryErrorByID(i, e.Id)
 			r, ok := q.receiptOf(handle)
 			switch {
 			case err != nil:
@@ -103,8 +103,8 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 }
 
 // receiptOf returns the receipt of a handle, or false if the queue never issued the handle.
-// A handle forgotten with Config.DiscardDeleted has an expired receipt, or the receipt of a
-// deleted message. The caller holds q.mu.
+// If the queue has forgotten the handle (see Config.DiscardDeleted), receiptOf makes a new
+// receipt, expired or with a deleted message. The caller holds q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -114,7 +114,7 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 		return receipt{}, false
 	}
 	if m := q.find(sequence); m != nil {
-		// The receive number 0 is expired, because m.receives is at least 1 (see inFlight).
+		// This receipt is expired: its receive number is 0, and m.receives is at least 1.
 		return receipt{message: m}, true
 	}
 	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true
@@ -133,8 +133,8 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	return nil
 }
 
-// inFlight reports whether the receiver with this receipt still has the message. The caller
-// has called settle, so the message is visible after its visibility timeout.
+// inFlight reports whether the receiver with this receipt still has the message. Call settle
+// first: only settle notices the end of a visibility timeout.
 func (r receipt) inFlight() bool {
 	return !r.message.deleted && r.message.hiddenIndex != notInHeap && r.receive == r.message.receives
 }
@@ -164,7 +164,7 @@ func (q *Queue) changeVisibility(ctx context.Context, in *changeRequest) (*sqs.C
 		return nil, err
 	}
 	return faulty(ctx, q, CallsVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityOutput, error) {
-		if err := fault.entryID(0, nil); err != nil {
+		if err := fault.entryErrorByID(0, nil); err != nil {
 			return nil, err
 		}
 		q.mu.Lock()
@@ -203,7 +203,7 @@ func (q *Queue) changeEntries(fault Fault, entries []types.ChangeMessageVisibili
 	for i, e := range entries {
 		handle := aws.ToString(e.ReceiptHandle)
 		r, ok := q.receiptOf(handle)
-		err := fault.entryID(i, e.Id)
+		err := fault.entryErrorByID(i, e.Id)
 		if err == nil {
 			err = visibilityRange(e.VisibilityTimeout)
 		}

@@ -1,7 +1,6 @@
 package sqstest
 
-// Deviations from HTTP in this file: none. ServeHTTP sets the Date header to the machine's
-// time and not to the queue's clock, because the SDK measures a clock skew by this header.
+// Deviations from AWS in this file: none.
 
 import (
 	"bytes"

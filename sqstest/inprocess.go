@@ -69,8 +69,8 @@ var required = map[string][]string{
 	"MessageSystemAttributeValue":              {"DataType"},
 }
 
-// missingMembers returns an error for each required member absent from the input or an
-// element of its lists and maps.
+// missingMembers returns an error for each required member that is nil. It checks the input
+// and the structs in its lists and maps.
 func missingMembers(input reflect.Value) smithy.InvalidParamsError {
 	t := input.Type()
 	invalid := smithy.InvalidParamsError{Context: t.Name()}

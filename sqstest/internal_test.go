@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// A sequence number consists of a millisecond and one of 256,000 numbers (F-008). If one
-// millisecond has more sends, the queue uses numbers of the next millisecond, and never a
-// number twice.
+// Each millisecond has 256,000 sequence numbers (F-008). If a millisecond has more sends,
+// they get numbers of the next millisecond. The sends of the next millisecond then continue
+// after these numbers.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -137,7 +137,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 			assert.Equal(t, status, tc.class.status)
 			assert.Equal(t, code, tc.class.query)
 
-			err := tc.class.because("why").sdkType()
+			err := tc.class.because("why").unwrapped()
 			assert.Equal(t, "*types."+name, reflect.TypeOf(err).String())
 			var api smithy.APIError
 			require.ErrorAs(t, err, &api)
@@ -196,8 +196,8 @@ func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
 
-// A receiver gets a number attribute with the value sent, but sometimes other digits:
-// 000123.4500 arrives as 123.45, and 123.45, sent again, arrives unchanged.
+// A number attribute reaches the receiver with the same value, but in a normal form:
+// 000123.4500 becomes 123.45. The normal form itself does not change.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)

@@ -72,9 +72,9 @@ func TestFaultsFromNode(t *testing.T) {
 	faultsFrom(t, "testdata/node", node, "faults.mjs")
 }
 
-// faultsFrom runs a program with the SDK of another language. The program injects faults
-// over HTTP, and its SDK sends again after a lost answer and a throttle. It also lists and
-// removes faults.
+// faultsFrom runs a program of another language and checks the results. The program
+// injects, lists and removes faults over HTTP. AWS's SDK in this program must retry after a
+// lost answer and after a throttle.
 func faultsFrom(t *testing.T, dir, program, file string) {
 	t.Helper()
 	q := newQueue(t, sqstest.Config{})

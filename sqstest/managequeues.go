@@ -187,9 +187,9 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns the URLs of one page of the queues. The parameter token has the last name on
-// the previous page, or is nil for the first page. The result next is the token for the
-// next page; it is nil after the last page and without MaxResults.
+// page returns the URLs of one page of the queues. The parameter token encodes the last name
+// on the previous page; nil means the first page. The result next is the token for the next
+// page. It is nil on the last page, and always nil if maxResults is nil.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

@@ -21,7 +21,7 @@ type modelQueue struct {
 	dead        *modelQueue
 	maxReceives int
 
-	lastTurn, lastHide int
+	lastTurn, lastHideOrder int
 }
 
 type modelMessage struct {
@@ -31,9 +31,9 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// The message with the lowest turn is received first (F-140). away is the number of the
-	// call of hide that hid the message last, or zero for a visible message.
-	turn, away int
+	// The message with the lowest turn is received first (F-140). hideOrder is larger for a
+	// message hidden later, and zero for a visible message.
+	turn, hideOrder int
 }
 
 type modelRecord struct {
@@ -59,27 +59,28 @@ func (h modelReceived) inFlight(now time.Time) bool {
 }
 
 func (q *modelQueue) hide(m *modelMessage, until time.Time) {
-	q.lastHide++
-	m.visibleAt, m.away = until, q.lastHide
+	q.lastHideOrder++
+	m.visibleAt, m.hideOrder = until, q.lastHideOrder
 }
 
-// settle drops expired messages, and shows hidden messages at the end of their hidden time,
-// in the order of these ends. In a FIFO queue they come after all other visible messages.
+// settle makes hidden messages visible at their time visibleAt, the earliest first. In a
+// FIFO queue, such a message is then received after all other visible messages. settle also
+// drops expired messages.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage
 		for _, m := range q.messages {
-			if m.away == 0 || now.Before(m.visibleAt) {
+			if m.hideOrder == 0 || now.Before(m.visibleAt) {
 				continue
 			}
-			if back == nil || m.visibleAt.Before(back.visibleAt) || m.visibleAt.Equal(back.visibleAt) && m.away < back.away {
+			if back == nil || m.visibleAt.Before(back.visibleAt) || m.visibleAt.Equal(back.visibleAt) && m.hideOrder < back.hideOrder {
 				back = m
 			}
 		}
 		if back == nil {
 			break
 		}
-		back.away = 0
+		back.hideOrder = 0
 		if !q.standard {
 			q.lastTurn++
 			back.turn = q.lastTurn

@@ -115,9 +115,8 @@ func (t *moveTask) step() (moved, wait bool) {
 		return true, false // a receive took m while the source was unlocked; try again
 	}
 	t.source.remove(m)
+	// The queue may drop m as a duplicate. Such a message does not count as moved (F-113).
 	if to.addMovedBack(m) {
-		// A duplicate is not counted: the queue drops it, and addMovedBack returns false
-		// (F-113).
 		t.moved++
 	}
 	t.steps++
@@ -277,7 +276,8 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.Queues() {
 		q.mu.Lock()
-		// A waiting long poll must now also wake up for this task's moves.
+		// A long poll sleeps until a message is due. The new task may move a message into the
+		// queue earlier, so the poll must compute its sleep again.
 		q.wake()
 		q.mu.Unlock()
 	}
@@ -319,9 +319,9 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of tasks with at most the newest maxListedTasks-1 tasks of the
-// source, so that one can be added. It drops no running task, because only a source's
-// newest task can be running.
+// newestTasks returns a copy of tasks with room for one more task of the source: it drops
+// the oldest tasks of this source above maxListedTasks-1. A running task always stays,
+// because only the newest task of a source can be running.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
 	others := 0
 	for _, t := range tasks {

@@ -35,8 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// An exponent beyond 32 bits is out of range: an attribute is too short for enough
-		// zeros.
+		// Refuse an exponent beyond 32 bits. Only billions of zeros in the mantissa could
+		// bring such a number into the range, and an attribute is shorter.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false

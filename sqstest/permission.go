@@ -2,9 +2,9 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - The policy is stored and shown, but not enforced.
-//   - The policy's JSON and the two errors about labels follow recordings of 2024-04-30
-//     (LocalStack, F-147). No recording shows AWS's other errors.
-//   - The accounts of a statement have the order of the request; AWS has no fixed order.
+//   - Recordings show the policy's JSON and two errors: the label exists, or is not found
+//     (LocalStack, 2024-04-30, F-147). No recording shows AWS's other errors.
+//   - A statement lists the accounts in the order of the request; AWS has no fixed order.
 
 import (
 	"context"

@@ -144,8 +144,8 @@ func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load()
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
 // resolve checks that a request names this queue, by a URL with any host or by the bare
-// name (F-081). It then makes the due moves of the queue's move tasks. Every call begins
-// with resolve. The caller holds no lock.
+// name (F-081). Every call begins with resolve, so resolve also runs the queue's move tasks.
+// The caller holds no lock.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
@@ -264,8 +264,8 @@ func (s Suppression) String() string {
 // Suppressed returns the suppressed sends in order. The caller owns the slice and its
 // contents.
 //
-// With Config.DiscardDeleted it may omit sends suppressed more than five minutes ago, and
-// sends beyond the limits in the comment on DiscardDeleted.
+// With Config.DiscardDeleted, sends suppressed more than five minutes ago may be missing,
+// and also the oldest sends if there are too many (see DiscardDeleted).
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

@@ -26,16 +26,18 @@ type attempt struct {
 	taken []attemptedMessage
 }
 
-// attemptedMessage is a message returned by a receive with an attempt ID. It keeps how
-// often the message had been received, and its visibility changed, after this receive.
+// attemptedMessage is a message that a receive with an attempt ID returned.
 type attemptedMessage struct {
 	receipt
-	changes int
+	changes int // message.changes at the time of the receive
 }
 
 // replay returns the messages of an earlier receive with the attempt ID. A visibility above
-// zero hides them for that time again. If one is no longer in flight, or its visibility was
-// changed, spent is true instead.
+// zero hides these messages again, for this duration. Without an earlier receive, replayed
+// is false.
+//
+// The result spent is true if the receive cannot be repeated: a message is no longer in
+// flight, or its visibility was changed.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {
@@ -62,7 +64,8 @@ func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time
 	return taken, true, false
 }
 
-// remember binds the ID to the taken messages. Without taken messages it does nothing.
+// remember stores the messages that a receive with this attempt ID has taken. Without an ID
+// or a message, it does nothing.
 func (a *attempts) remember(id string, now time.Time, taken []*message) {
 	if id == "" || len(taken) == 0 {
 		return

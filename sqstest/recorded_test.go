@@ -49,7 +49,7 @@ type vectorError struct {
 	Status              int
 }
 
-// vectorAnswer is the answer of one of the APIs.
+// vectorAnswer is the fake's answer to one step of a vector, in process or over HTTP.
 type vectorAnswer struct {
 	out   any
 	err   *vectorError

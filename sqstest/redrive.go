@@ -1,9 +1,9 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
-//     ID in the dead-letter queue's window. This is recorded for move tasks (F-113), not
-//     for automatic moves.
+//   - The MessageId of a message becomes its deduplication ID in a FIFO dead-letter queue.
+//     The message is dropped if this ID is already in the queue's window. AWS was recorded
+//     to drop duplicates only in the other direction, in moves by a task (F-113).
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
 //     against AWS, 2024-08-20). Its messages stay deliverable; no recording shows AWS's
@@ -11,8 +11,8 @@ package sqstest
 //   - A message keeps its receive count when it moves to a dead-letter queue (F-110). The
 //     RedrivePolicy of that queue counts only its own receives. No recording shows AWS's
 //     behaviour (F-150).
-//   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing RedrivePolicy
-//     stays.
+//   - RedriveAllowPolicy is checked only when a RedrivePolicy is set. A later change has no
+//     effect on an existing RedrivePolicy.
 //   - The texts of errors about policies come from public reports, not from recordings.
 
 import (
@@ -166,8 +166,8 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 		} else {
 			unlock = lockBoth(q, target)
 		}
-		// The settings change only under q.mu, so an unchanged policy means that target is
-		// valid.
+		// The policy r was read without the lock. If r is still the policy, it stays the policy,
+		// because a change of the settings needs q.mu. Otherwise try again.
 		if q.settings.Load().redrive == r {
 			return target, unlock
 		}
@@ -232,8 +232,8 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// If the window is full, Put fails, and a later send with this ID is not
-		// suppressed. The loss of the dead letter would be worse.
+		// Ignore the error of a full window. The dead letter is stored without its ID in the
+		// window, so a duplicate may be stored later, but the dead letter is not lost.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)

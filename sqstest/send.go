@@ -57,8 +57,9 @@ func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchIn
 	})
 }
 
-// In sendRequest, sendBatchRequest and sendEntry, DelaySeconds is a pointer: zero overrides
-// a standard queue's delay, and nil does not. The SDK's input cannot distinguish the two.
+// sendRequest, sendBatchRequest and sendEntry are inputs with a pointer for DelaySeconds,
+// because zero differs from absent: zero overrides a standard queue's delay. The SDK's
+// inputs cannot express the difference.
 type sendRequest struct {
 	sqs.SendMessageInput
 	DelaySeconds *int32
@@ -95,7 +96,7 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 	if err := set.validateSend(e); err != nil {
 		return nil, err
 	}
-	if err := fault.entry(0, e.SendMessageBatchRequestEntry); err != nil {
+	if err := fault.entryError(0, e.SendMessageBatchRequestEntry); err != nil {
 		return nil, err
 	}
 	p := prepare(set, e, callerOf(ctx).trace)
@@ -156,7 +157,7 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 			err = set.validateContents(e.SendMessageBatchRequestEntry, true)
 		}
 		if err == nil {
-			err = fault.entry(i, e.SendMessageBatchRequestEntry)
+			err = fault.entryError(i, e.SendMessageBatchRequestEntry)
 		}
 		if err != nil {
 			out.Failed = append(out.Failed, err.entry(e.Id))

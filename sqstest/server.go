@@ -41,8 +41,8 @@ const maxRequestBytes = 8 << 20
 // A Server is an http.Handler: with httptest.NewServer or http.Server any SDK can use it.
 // [Server.Client] returns an SDK client that uses the server without a socket.
 //
-// In process a Server has every supported call of *sqs.Client with the client's signature,
-// like a [Queue] and with the same errors. [Server.CreateQueue] makes queues, and
+// For calls in process, a Server has a method for each supported call of *sqs.Client, with
+// the same name, signature and errors. [Server.CreateQueue] makes a queue, and
 // [Server.Queue] returns a queue by name.
 type Server struct {
 	mu      sync.RWMutex // no other lock is taken while mu is held
@@ -202,6 +202,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(requestIDHeader, uuid.NewString())
+	// The SDK compares the Date header with the client's clock, so do not use a queue's
+	// clock, which may be ahead.
 	w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	out, err := s.serve(w, r)
 	var b []byte

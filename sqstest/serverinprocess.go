@@ -33,8 +33,8 @@ func (s *Server) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ..
 	return inProcess(ctx, "GetQueueUrl", in, s.queueURL)
 }
 
-// ListQueues returns the URLs of the queues with the name prefix, ordered by name, at
-// most MaxResults or 1,000.
+// ListQueues returns the URLs of the queues with the name prefix, ordered by name. It
+// returns at most MaxResults URLs; without MaxResults, at most 1,000.
 func (s *Server) ListQueues(ctx context.Context, in *sqs.ListQueuesInput, _ ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error) {
 	return inProcess(ctx, "ListQueues", in, s.listQueues)
 }

@@ -196,7 +196,8 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// withAttributes sets these two attributes, because assign cannot find a queue.
+		// withAttributes sets RedrivePolicy and RedriveAllowPolicy, because it can look up the
+		// dead-letter queue.
 	default:
 		return unknownAttribute(name)
 	}

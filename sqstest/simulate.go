@@ -47,14 +47,15 @@ type Outcome struct {
 	// the body if no ID is set.
 	DeduplicationID string
 
-	// Of is the index of the original of a suppressed message, otherwise -1. Until is the
-	// end of the deduplication interval; then SQS delivers an equal message again.
+	// If this message is suppressed, Of is the index of its original among all messages.
+	// Until is the first instant at which SQS would deliver an equal message again. Otherwise
+	// Of is -1, and Until is zero.
 	Of    int
 	Until time.Time
 
-	// Lost names the parts of a suppressed message that differ from the original, and that
-	// SQS drops: attributes, group or, with an explicit ID, body. Empty for a true
-	// duplicate.
+	// Lost names the parts of a suppressed message that differ from the original:
+	// attributes, group or, with an explicit ID, body. SQS drops these parts. Empty for a
+	// true duplicate.
 	Lost []string
 
 	// Collides is the index of a message sent within the deduplication interval with the
@@ -109,20 +110,22 @@ type Simulation struct {
 	keys *window.Window[keyed]
 }
 
-// simulated is the simulation's data about a delivered message, with hashes in place of
-// texts: texts are compared only for equality.
+// simulated is the record of a delivered message in a [Simulation]. It has hashes of group,
+// body and attributes, because these are compared only for equality.
 type simulated struct {
 	index                   int
 	group, body, attributes uint64
 }
 
-// keyed is the simulation's data about one dedupe_key. last is the index of the last
-// message with this key, and body the hash of its body. other is the index of the last
-// message with a different body, or -1.
+// keyed is the record of one dedupe_key in a [Simulation].
 type keyed struct {
-	last, other int
-	otherAt     int64 // time of the message other, in ns since 1970
-	body        uint64
+	latest int    // index of the latest message with this key
+	body   uint64 // hash of the body of this message
+
+	// different is the index of the latest message with this key and another body, or -1.
+	// differentAt is its time in ns since 1970.
+	different   int
+	differentAt int64
 }
 
 // NewSimulation returns a simulation of an empty queue. It returns an error for a standard
@@ -141,8 +144,8 @@ func NewSimulation(c Config) (*Simulation, error) {
 	}, nil
 }
 
-// PreparedMessage is a [TimedMessage] with everything that Send computes from one message
-// alone: a refusal, and hashes in place of texts. [Simulation.Prepare] makes it.
+// PreparedMessage is a [TimedMessage] that [Simulation.Prepare] has checked and hashed, for
+// [Simulation.SendPrepared].
 type PreparedMessage struct {
 	At      time.Time // the caller may change it before the send
 	GroupID string
@@ -232,25 +235,26 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 		out.Result = ResultDelivered
 	}
 	if p.hasDedupe {
-		out.Collides = s.collides(i, p)
+		out.Collides = s.recordKey(i, p)
 	}
 	return out
 }
 
-// collides records the message i under its dedupe_key in s.keys. It returns the last
-// message within the interval with the same key and another body, or -1.
-func (s *Simulation) collides(i int, p PreparedMessage) int {
-	is := keyed{last: i, other: -1, body: p.body}
+// recordKey records the dedupe_key of the message with the index i in s.keys. It returns the
+// index of the latest earlier message with this key and another body, or -1 if there is no
+// such message within the interval.
+func (s *Simulation) recordKey(i int, p PreparedMessage) int {
+	is := keyed{latest: i, different: -1, body: p.body}
 	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {
-		is.other, is.otherAt = r.Value.last, r.From.UnixNano()
+		is.different, is.differentAt = r.Value.latest, r.From.UnixNano()
 		if r.Value.body == p.body {
-			is.other, is.otherAt = r.Value.other, r.Value.otherAt
+			is.different, is.differentAt = r.Value.different, r.Value.differentAt
 		}
 	}
 	// If s.keys is full, Put fails, and collisions with this message go unreported.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
-	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
-		return is.other
+	if is.different >= 0 && p.At.Sub(time.Unix(0, is.differentAt)) < window.Interval {
+		return is.different
 	}
 	return -1
 }

@@ -111,9 +111,11 @@ func TestSimulateOutcomes(t *testing.T) {
 // body.
 func TestSimulateCollisions(t *testing.T) {
 	for _, tc := range []struct {
-		at   []int // time of each message in seconds
-		n    []int // number in the body of each message
-		want []int
+		// All messages have the same dedupe_key. Messages with different numbers have
+		// different bodies.
+		seconds []int // time of each message
+		numbers []int
+		want    []int // index of the earlier message with which each message collides, or -1
 	}{
 		{[]int{0, 100, 310}, []int{1, 2, 3}, []int{-1, 0, 1}},
 		{[]int{0, 200, 310}, []int{1, 2, 1}, []int{-1, 0, 1}},
@@ -123,8 +125,8 @@ func TestSimulateCollisions(t *testing.T) {
 		{[]int{0, 300}, []int{1, 2}, []int{-1, -1}},
 	} {
 		var log []sqstest.TimedMessage
-		for i, at := range tc.at {
-			log = append(log, sqstest.TimedMessage{At: noon.Add(time.Duration(at) * time.Second), GroupID: "g", Body: fmt.Sprintf(`{"dedupe_key":"k","n":%d}`, tc.n[i])})
+		for i, at := range tc.seconds {
+			log = append(log, sqstest.TimedMessage{At: noon.Add(time.Duration(at) * time.Second), GroupID: "g", Body: fmt.Sprintf(`{"dedupe_key":"k","n":%d}`, tc.numbers[i])})
 		}
 		out, err := sqstest.Simulate(sqstest.Config{}, log)
 		require.NoError(t, err)
@@ -132,7 +134,7 @@ func TestSimulateCollisions(t *testing.T) {
 		for _, o := range out {
 			got = append(got, o.Collides)
 		}
-		assert.Equal(t, tc.want, got, "%v %v", tc.at, tc.n)
+		assert.Equal(t, tc.want, got, "%v %v", tc.seconds, tc.numbers)
 	}
 }
 

@@ -3,9 +3,9 @@ package sqstest
 // Deviations from AWS in this file:
 //   - The order of the checks is not known (F-062). Here the FIFO parameters come first,
 //     then the contents.
-//   - In a batch, invalid FIFO parameters of an entry refuse the whole request (F-050 to
-//     F-052). Invalid contents fail the entry alone, unless Config.ContentsRefuseBatch is
-//     set. AWS was recorded to do so only on standard queues (F-058, F-059).
+//   - An entry of a batch with invalid contents fails alone. AWS was recorded to fail the
+//     entry alone only on standard queues (F-058, F-059), so Config.ContentsRefuseBatch can
+//     select a refusal of the whole batch.
 //   - No recording shows AWS's error messages about attribute names, types and numbers, or
 //     its refusal of the reserved members StringListValues and BinaryListValues.
 //   - A body with invalid UTF-8 is refused as InvalidMessageContents. It cannot reach AWS,
@@ -40,8 +40,8 @@ const (
 	maxEntryIDLength = 80 // characters of a batch entry's ID (F-056)
 )
 
-// validateSend makes all checks of a single send. The result type is error, because a nil
-// *apiError in a variable of type error is not nil.
+// validateSend makes all checks of a single send. It returns an error, not an *apiError,
+// because a nil *apiError would become a non-nil error in the caller.
 func (s *settings) validateSend(e sendEntry) error {
 	if aws.ToString(e.MessageBody) == "" {
 		return missing("MessageBody") // for an absent and for an empty body (F-071)
@@ -55,9 +55,9 @@ func (s *settings) validateSend(e sendEntry) error {
 	return nil
 }
 
-// validateParameters makes the checks that depend on the type of the queue. The parameter
-// batch selects AWS's answer to a batch, which differs for a missing group (F-050, F-070)
-// and a wrong delay (F-052, F-074).
+// validateParameters makes the checks that depend on the type of the queue. For a missing
+// group and a wrong delay, AWS answers a batch and a single send differently (F-050, F-052,
+// F-070, F-074); the parameter batch selects the answer.
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
 	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {
@@ -78,8 +78,8 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		// A standard queue refuses a deduplication ID. No recording shows AWS's message;
-		// this is the message for a delay on a FIFO queue (F-074).
+		// A standard queue refuses a deduplication ID. AWS's message is not recorded, so use
+		// its message for a delay on a FIFO queue (F-074).
 		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}
@@ -127,8 +127,8 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 	if n := len(e.MessageAttributes); n > maxAttributes {
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
-	if len(e.MessageAttributes) > 0 { // avoids a sorted list for most messages
-		// Check in the order of the names, so that two faults always give the same refusal.
+	if len(e.MessageAttributes) > 0 { // most messages have none; skip the work of sorting
+		// Check in the order of the names: of two faults, always report the same one.
 		for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
 			if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
 				return err

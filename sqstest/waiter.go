@@ -16,11 +16,11 @@ import (
 // The zero value is ready. The queue's mutex guards waiters.
 type waiters struct{ inLine list.List }
 
-// waiter is one long poll. The goroutine of the poll must make the channel: inside a
-// testing/synctest bubble, only waits on the bubble's own channels let the clock advance.
+// waiter is one long poll. Make it inside the testing/synctest bubble of the poll, if any:
+// a wait on a channel from outside the bubble would stop the bubble's clock.
 type waiter struct {
-	signal chan struct{} // one wake-up can wait in the channel
-	place  *list.Element
+	signal chan struct{} // has room for one wake-up
+	place  *list.Element // in waiters.inLine, or nil
 }
 
 func newWaiter() *waiter { return &waiter{signal: make(chan struct{}, 1)} }

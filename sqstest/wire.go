@@ -3,10 +3,10 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Member names are matched case-insensitively, the last of repeated members counts, and
 //     an escaped lone surrogate becomes U+FFFD.
-//   - The members of an answer are in alphabetical order, and the attributes of a message
-//     in the order of F-148 (both recorded: go-cloud, 2024-05-31 and 2026-03-19). The two
-//     attributes without a recording come last.
-//   - A queue's attributes are in alphabetical order. No recording shows AWS's order.
+//   - The attributes of a message have the recorded order (F-148). AWSTraceHeader and
+//     DeadLetterQueueSourceArn are not in the recordings and come last.
+//   - All other members are in alphabetical order. This was recorded (go-cloud, 2024-05-31
+//     and 2026-03-19), except for a queue's attributes.
 
 import (
 	"bytes"
@@ -90,9 +90,9 @@ type sourcesWire struct {
 	QueueURLs []string `json:"queueUrls"`
 }
 
-// fieldsWithoutResult is the number of fields of an output type without a result:
-// ResultMetadata and a marker.
-const fieldsWithoutResult = 2
+// commonFields is the number of fields in every output type of the SDK: ResultMetadata and
+// noSmithyDocumentSerde. A type with no other fields has no result.
+const commonFields = 2
 
 // wireForm returns the value to encode for an output of the SDK, or nil for an output
 // without a body. Other values are returned unchanged.
@@ -104,15 +104,15 @@ func wireForm(out any) any {
 	switch {
 	case v.Kind() != reflect.Pointer:
 		return out
-	case v.Elem().NumField() == fieldsWithoutResult:
+	case v.Elem().NumField() == commonFields:
 		return nil
 	}
 	return present(v.Elem())
 }
 
 // present converts a value of an SDK type to maps and lists with only the members that AWS
-// sends. For the SDK's type itself, encoding/json would also write other fields, and null
-// for absent members. For a map it sorts the members.
+// sends. Without the conversion, encoding/json would write more fields, and null for absent
+// members. It also sorts the members of a map, but not the fields of a struct.
 func present(v reflect.Value) any {
 	t := v.Type()
 	switch kind := t.Kind(); {

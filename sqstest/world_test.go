@@ -14,20 +14,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is the kind of a step. The comments below explain the step's fields a, b and c. Too
-// large numbers are reduced, so every step is valid in every state.
+// kind is the kind of a step. Each step has three numbers, the fields a, b and c. Too large
+// numbers are reduced, so every step is valid in every state. In the comments below, s is
+// the step.
 type kind uint8
 
 const (
-	send    kind = iota // sends body a to group b
-	batch               // sends three bodies in one batch, a, a+1 and a, to group b
-	receive             // receives at most 1+a messages for 1+b seconds, with attempt ID c (none for c = 0)
+	send    kind = iota // sends the body s.a to the group s.b
+	batch               // sends the bodies s.a, s.a+1 and s.a in one batch to the group s.b
+	receive             // receives at most 1+s.a messages for 1+s.b seconds, with the attempt ID s.c unless zero
 	bury                // receives like receive, but from the dead-letter queue
-	remove              // deletes a received message: the last for a = 0, the second last for a = 1
-	change              // sets the visibility timeout to b seconds; a selects the message as above
+	remove              // deletes the last received message; for s.a = 1 the second last, and so on
+	change              // sets the visibility timeout of a received message, chosen as in remove, to s.b seconds
 	purge
 	redrive // starts a message move task
-	sleep   // waits for the duration pauses[a]
+	sleep   // waits for the duration pauses[s.a]
 	kinds
 )
 
@@ -189,8 +190,8 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
-			// On a standard queue the call succeeds with every receipt handle of an
-			// undeleted message (F-141), but changes only a hidden message.
+			// On a standard queue the call succeeds for every undeleted message, with any of
+			// its receipt handles (F-141). For a visible message it has no effect.
 			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
 			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)
@@ -300,8 +301,8 @@ func (w *world) receive(now time.Time, q *modelQueue, url *string, s step) error
 	return nil
 }
 
-// move moves dead letters in the model: all that the move task of the server should have
-// moved by now (F-113).
+// move imitates the server's move task in the model. It moves the dead letters that the
+// task should have moved by now (F-113).
 func (w *world) move(now time.Time) {
 	dead := w.model.dead
 	if !w.moving {

@@ -18,36 +18,38 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// evidence has the messages that the producer sent, and the sends that the queues
-// suppressed. Only gather calls Send. The cases of the suite then judge the evidence.
+// evidence has the results of all calls of Send: the stored messages and the suppressed
+// sends. The method gather makes all these calls. The cases of the suite only judge the
+// results.
 type evidence struct {
 	organization string
 
-	// The suite sends each event twice at the same instant. The list first has the messages
-	// of the first sends, and the list again those of the second sends.
-	first, again []sqstest.Message
-	// later has the messages of a third send of each event, one hour after the second.
+	// The suite sends each event twice at the same instant. The messages of event i are
+	// first[i] and second[i].
+	first, second []sqstest.Message
+	// later[i] is the message of a third send of event i, one hour after the second.
 	later []sqstest.Message
 
-	// The producer sends every event to one queue, and event 0 again: immediately, after
-	// three minutes, and five minutes after the first send. The list delivered has the
-	// stored messages, and the list suppressed the suppressed sends.
-	delivered  []sqstest.Message
-	suppressed []sqstest.Suppression
+	// The suite sends every event to one queue, and event 0 three more times: immediately,
+	// three minutes and five minutes after the first send. The queue stores or suppresses
+	// each send.
+	replayStored     []sqstest.Message
+	replaySuppressed []sqstest.Suppression
 
 	// afterTimeout has the stored messages of event 0. The queue's first answer is lost,
 	// and the suite calls Send until Send reports success.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events in stored order. The queue throttles its
-	// first calls, and the suite calls Send for each event until Send reports success.
+	// ordered has the messages of all events in stored order. The order is at risk, because
+	// the queue throttles its first calls. The suite repeats Send until it succeeds.
 	ordered []sqstest.Message
 
 	storm loadCounts
 }
 
-// gather sends the events in each situation that the fields of evidence describe.
-// letTimePass waits until time has passed on the producer's clock.
+// gather makes the sends that the comments in the type evidence describe, and returns the
+// results. The function letTimePass returns after time has passed on the producer's clock:
+// the given time in virtual time, otherwise about a second.
 func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -59,8 +61,8 @@ func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (
 	var err error
 	for _, step := range []func(){
 		func() { e.first, err = s.each(ctx) },
-		func() { e.again, err = s.each(ctx) },
-		func() { e.delivered, e.suppressed, err = s.replay(ctx) },
+		func() { e.second, err = s.each(ctx) },
+		func() { e.replayStored, e.replaySuppressed, err = s.replay(ctx) },
 		func() { letTimePass(time.Hour); e.later, err = s.each(ctx) },
 		func() { e.afterTimeout, err = s.underFault(ctx, sqstest.LoseAnswer(), 1, 1) },
 		func() { e.ordered, err = s.underFault(ctx, sqstest.Throttle(), throttledCalls, len(s.Events)) },
@@ -184,17 +186,19 @@ const (
 	stormRate    = 80
 	stormSeconds = 600
 	stormEvents  = stormRate * stormSeconds
-	stormOneIn   = 100 // of 100 events, 6 (stormRepeats) get a duplicate attempt
+
+	// The first stormRepeats of every stormCycle events get a duplicate attempt.
+	stormCycle   = 100
 	stormRepeats = 6
 
-	// Most duplicate attempts repeat background messages: copies of the producer's first
-	// message with other dedupe keys. At most one in stormProducerShare repeats an event of
-	// the producer.
+	// Most events of the storm are background messages: copies of the producer's first
+	// message with other dedupe keys. At most one in stormProducerShare duplicate attempts
+	// repeats an event of the producer; the rest repeat background messages.
 	stormProducerShare = 10
 
-	// A duplicate at most stormSafe events after its original is within the deduplication
-	// window: 200 of the 300 seconds. The test's own time may take the other 100 seconds
-	// outside a testing/synctest bubble.
+	// A duplicate attempt comes at most stormSafe events (200 seconds) after its original.
+	// The deduplication window is 300 seconds. Outside a testing/synctest bubble, the run of
+	// the test itself may take the remaining 100 seconds.
 	stormSafe = 200 * stormRate
 )
 
@@ -229,7 +233,7 @@ func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (loadCo
 			return out, err
 		}
 		out.events++
-		if n%stormOneIn < stormRepeats {
+		if n%stormCycle < stormRepeats {
 			before, err := storedCount(ctx, q)
 			if err != nil {
 				return out, err
@@ -258,8 +262,8 @@ func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (loadCo
 	return out, nil
 }
 
-// storedCount returns the number of stored messages. All still count: there is no receiver,
-// and a case is shorter than the retention.
+// storedCount returns the number of stored messages. The queue still has all of them,
+// because nothing deletes messages and a case is shorter than the retention period.
 func storedCount(ctx context.Context, q *sqstest.Queue) (int, error) {
 	out, err := q.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages},

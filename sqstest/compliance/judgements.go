@@ -19,19 +19,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// attrOnlyIdentity is the lint rule against an event with its identity in an attribute and
-// not in the body. Only the case "Attribute Ignorance" checks it.
+// attrOnlyIdentity is a lint rule. A message breaks the rule if the identity of its event is
+// in an attribute and not in the body. Only the case "Attribute Ignorance" checks this rule.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields every message in e.first, e.again and e.later, each with a description for
+// all yields every message in e.first, e.second and e.later, each with a description for
 // errors, such as "event 0, sent again at once".
 func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
 		messages []sqstest.Message
-	}{{"", e.first}, {", sent again at once", e.again}, {", sent again an hour later", e.later}} {
+	}{{"", e.first}, {", sent again at once", e.second}, {", sent again an hour later", e.later}} {
 		for i, m := range round.messages {
 			if !yield(fmt.Sprintf("event %d%s", i, round.what), m) {
 				return
@@ -174,12 +174,12 @@ func replayWindowCollision(e *evidence) error {
 		return err
 	}
 	last := len(e.first)
-	if len(e.delivered) != last+1 || len(e.suppressed) != 2 {
+	if len(e.replayStored) != last+1 || len(e.replaySuppressed) != 2 {
 		return fmt.Errorf("of %d events, a replay at once, one after 3 minutes and one after 5, SQS delivered %d and suppressed %d; want %d and 2%s",
-			last, len(e.delivered), len(e.suppressed), last+1, reasons(e.suppressed))
+			last, len(e.replayStored), len(e.replaySuppressed), last+1, reasons(e.replaySuppressed))
 	}
-	if e.delivered[last].Body != e.first[0].Body {
-		return fmt.Errorf("the replay after the window is not what was sent first\n%s", difference(e.first[0].Body, e.delivered[last].Body))
+	if e.replayStored[last].Body != e.first[0].Body {
+		return fmt.Errorf("the replay after the window is not what was sent first\n%s", difference(e.first[0].Body, e.replayStored[last].Body))
 	}
 	return nil
 }
@@ -188,18 +188,18 @@ func replayWindowCollision(e *evidence) error {
 // instant.
 func (e *evidence) stableAtOnce() error {
 	for i, m := range e.first {
-		if err := sameMessage(m, e.again[i]); err != nil {
+		if err := sameMessage(m, e.second[i]); err != nil {
 			return fmt.Errorf("event %d, sent again at the same instant, is another message: the replay is delivered twice; %w", i, err)
 		}
 	}
 	return nil
 }
 
-// defectElsewhere returns a notJudgedError if a defect of the producer prevents the
-// comparison of several sends of one event, otherwise nil. The error names the case that
-// fails for this defect.
+// defectElsewhere returns a notJudgedError if the producer has a defect that another case
+// reports, otherwise nil. With this defect, several sends of one event cannot be compared.
+// The error names the other case.
 func (e *evidence) defectElsewhere() error {
-	for _, m := range slices.Concat(e.first, e.again) {
+	for _, m := range slices.Concat(e.first, e.second) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
 			return &notJudgedError{"the bodies are not canonical, see Canonical Form"}
 		}
@@ -287,8 +287,8 @@ func (e *evidence) pairs(f func(i, j int) error) error {
 	return nil
 }
 
-// sameMessage returns an error if the message groups of a and b differ, or the canonical
-// forms of their bodies. The case "Canonical Form" checks the exact bytes.
+// sameMessage returns an error if a and b have different message groups or different bodies
+// in canonical form. The case "Canonical Form" checks the exact bytes.
 func sameMessage(a, b sqstest.Message) error {
 	x, y := normal(a.Body), normal(b.Body)
 	switch {

@@ -146,7 +146,8 @@ var complianceCases = []complianceCase{
 // One defect of the producer fails one case. If the defect prevents the judgement of
 // another case, that case is skipped with the reason.
 //
-// The test as a whole fails if Send fails, or if it sends more or less than one message.
+// The test as a whole fails if the Suite is invalid, if Send fails, or if Send sends more or
+// less than one message.
 func TestProducer[T any](t *testing.T, s Suite[T]) {
 	t.Helper()
 	var e *evidence
@@ -180,23 +181,21 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why the case could not be judged, or "". The reason is a
-	// defect that another case reports, or Events of which no two share a message group.
+	// NotJudged is the reason why the case could not be judged, or "". Either another case
+	// reports a defect, or no two of the Events share a message group.
 	NotJudged string
 }
 
 // Results runs the compliance suite for tools without a *testing.T. It returns one result
 // for each case, in the order of the suite. The error means that the suite could not run:
-// Send failed, or sent more or less than one message.
+// the Suite is invalid, or Send failed, or Send sent more or less than one message.
 //
-// Results runs in real time, a little over a second. It can move the queue's clock, but not
-// the producer's:
+// Results runs in real time, a little over a second, and cannot move the producer's clock.
+// So if the body contains the current time, Results is less exact than [TestProducer]:
 //
-//   - If the body contains the current time, it changes with each send, and the case
-//     "Replay Window Collision" fails.
+//   - An exact time differs in every send. The case "Replay Window Collision" therefore
+//     fails, in place of "Determinism Over Time".
 //   - A time rounded to more than a second may stay unnoticed.
-//
-// TestProducer finds both.
 func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	e, err := s.gather(ctx, func(time.Duration) {
 		select {

@@ -39,7 +39,7 @@ func identifyRefresh(r Refresh) (sqsfifo.Identity, error) {
 	return sqsfifo.Identity{DedupeKey: key, Group: r.Tile, Time: r.At}, err
 }
 
-// sendRefresh is the Send function of a producer that keeps the contract.
+// sendRefresh is the Send function of a producer without defects.
 func sendRefresh(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 	return sendWith(ctx, client, queueURL, r, identifyRefresh)
 }
@@ -142,8 +142,8 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return sendWith(ctx, client, queueURL, r, func(r Refresh) (sqsfifo.Identity, error) {
 					id, err := identifyRefresh(r)
-					fresh := uuid.New() // NewV7 would not go back from real to virtual time
-					fresh[6] = 0x70 | fresh[6]&0x0f
+					fresh := uuid.New()
+					fresh[6] = 0x70 | fresh[6]&0x0f // version 7, as the contract requires
 					id.EventID = fresh
 					return id, err
 				})
