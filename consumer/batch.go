@@ -12,9 +12,9 @@ func (e *engine) newBatch(group string, received time.Time) *groupBatch {
 	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }
 
-// admit starts the batch b. If older batches of its group exist, b waits until they end.
-// The older batches end early: SQS delivered the group again, so a visibility timeout in it
-// has ended. The caller holds e.mu.
+// admit starts the batch b, or queues b after the older batches of its group. The older
+// batches must end early: SQS has delivered the group again, so their visibility timeouts
+// have probably ended. The caller holds e.mu.
 func (e *engine) admit(b *groupBatch) {
 	e.batches[b] = struct{}{}
 	e.count[stateQueued]++
@@ -178,9 +178,9 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a batch. It returns false if the batch must end: a
-// newer receive has messages of the group, or SQS did not confirm the delete. An
-// unconfirmed message may return before later ones.
+// remove deletes the first message of a batch. It returns false if the batch must end,
+// because a newer batch of the group waits, or because SQS did not confirm the delete. In
+// the second case SQS may deliver the message again, and the later messages must wait.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)
@@ -259,6 +259,6 @@ func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	}
 }
 
-// errDeliveries is the error for a message delivered too often. Its handler probably
-// kills the process.
+// errDeliveries is the error for a message delivered too often. The handler probably kills
+// the process.
 var errDeliveries = errors.New("consumer: the message was delivered too often without an outcome; its handler may end the process")

@@ -25,9 +25,9 @@ type Config[T any] struct {
 	// because it has no order.
 	QueueURL string
 
-	// Decode reads the body of a message. The default is [sqsfifo.DecodeEnvelope]. [JSON]
-	// decodes bodies without an envelope. [SNS] unwraps SNS notifications for another
-	// Decode.
+	// Decode reads the body of a message. The default is [sqsfifo.DecodeEnvelope]. The
+	// function [JSON] returns a decoder for bodies without an envelope. The function [SNS]
+	// adapts a decoder to bodies inside SNS notifications.
 	//
 	// A decode error is permanent: another attempt would fail in the same way.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
@@ -56,9 +56,10 @@ type Config[T any] struct {
 	// claim without an outcome in the store. The default is AtLeastOnce.
 	Once Once
 
-	// Effect is the name of the handler's effect in the store: 1 to 128 printable ASCII
-	// characters without a space. Consumers that share a store and have different effects
-	// need different names. The default is "consume".
+	// Effect names the work of the handler, for example "send-invoice", in 1 to 128
+	// printable ASCII characters without a space. The name is part of each key in the
+	// store, so consumers that share a store and do different work need different names.
+	// The default is "consume".
 	Effect string
 
 	// KeepKeys is the store's retention time of keys: at least the message retention of
@@ -198,12 +199,13 @@ type Failure struct {
 	// the last call, the Action applies. The default is 5.
 	Attempts int
 
-	// Deliveries is the largest receive count of a handled message. Above it, Action
-	// applies without a handler call. This ends the crash loop of a handler that kills its
-	// process. The default is 8.
+	// Deliveries is the largest receive count with which a message is handled. If the
+	// receive count is larger, Action applies without a handler call. This ends the crash
+	// loop of a handler that kills its process. The default is 8.
 	//
-	// Only the first message of a group in each receive is checked, because a crash also
-	// raises the receive counts of later, unhandled messages.
+	// The limit applies only to the first message of a group in each receive. A crash also
+	// raises the receive counts of the later messages, although no handler was called for
+	// them.
 	Deliveries int
 
 	// FirstBackoff is the longest random wait after the first failed attempt. The longest
@@ -211,7 +213,7 @@ type Failure struct {
 	FirstBackoff, MaxBackoff time.Duration
 
 	// Unresolved is the action for a message whose effect may have happened (only with
-	// [AtMostOnce]). The default is ActionBlock, because parking breaks the order.
+	// [AtMostOnce]). The default is ActionBlock, because the other actions break the order.
 	Unresolved Action
 }
 

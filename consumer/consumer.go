@@ -21,10 +21,9 @@ type Consumer[T any] struct {
 	started atomic.Bool
 }
 
-// New returns a consumer. The error joins a [*sqsfifo.InvalidError] for each field that
-// breaks a
-// rule. New makes no call of SQS: [Consumer.Preflight] checks the queues, and
-// [Consumer.Run] begins to receive.
+// New returns a consumer. The error joins a [*sqsfifo.InvalidError] for each invalid field.
+// New does not call SQS: [Consumer.Preflight] checks the queues, and [Consumer.Run] begins
+// to receive.
 func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 	config.setDefaults()
 	err := config.validate()

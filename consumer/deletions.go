@@ -44,18 +44,18 @@ func (e *engine) flush(now bool) {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// Give up a lost message after one attempt. SQS accepts a delete if no other
-		// consumer has received the message since.
+		// Give up a lost message after one attempt. SQS accepts the delete only until the
+		// visibility timeout ends, and a message counts as lost shortly before this end.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// Running handlers, waiting batches and delete calls under way lead to further deletes
-	// soon.
-	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
-	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
+	// One call can delete ten messages. With fewer, wait for more deletes, but only while
+	// handlers run, batches wait for their handlers, or delete calls are under way.
+	noneExpected := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
+	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || noneExpected)) {
 		n := min(10, len(e.queue))
 		batch := slices.Clone(e.queue[:n])
 		e.queue = slices.Delete(e.queue, 0, n)
@@ -124,7 +124,7 @@ func (e *engine) callDelete(entries []types.DeleteMessageBatchRequestEntry) []ch
 		return results
 	}
 	out, err := called(e.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &e.queueURL, Entries: entries}, withoutRetries))
-	e.paced(&e.deletePace, began, err)
+	e.reportCall(&e.deletePace, began, err)
 	if err != nil {
 		if code, _ := codeOf(err); isDenied(code) {
 			e.fail(&DeniedError{Operation: "DeleteMessageBatch", Code: code, Err: err})

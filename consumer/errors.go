@@ -17,8 +17,8 @@ var (
 	// allowed time.
 	ErrHeldTooLong = errors.New("consumer: the message was held for the longest allowed time")
 
-	// ErrShutdown: the consumer shuts down, and four fifths of Config.Shutdown, the time
-	// for handlers, have passed.
+	// ErrShutdown: the consumer shuts down, and the time for handlers has passed. This time
+	// is four fifths of Config.Shutdown.
 	ErrShutdown = errors.New("consumer: shutting down")
 )
 
@@ -44,8 +44,8 @@ func Permanent(err error) error { return wrap(err, failedForGood, 0) }
 // counts as an attempt. NotDone returns nil for a nil error.
 func NotDone(err error) error { return wrap(err, failed, 0) }
 
-// Unresolved wraps an error after which the effect may have happened, for example a timeout
-// of a payment. Unresolved returns nil for a nil error.
+// Unresolved wraps a handler error to say that the handler's effect may have happened, for
+// example after the timeout of a payment. Unresolved returns nil for a nil error.
 //
 // With [AtMostOnce], the handler is not called again: see Config.Probe and
 // Failure.Unresolved. With [AtLeastOnce], the handler is called again, as after an

@@ -70,8 +70,8 @@ func TestUndecodable(t *testing.T) {
 	})
 }
 
-// A message with a body of 1 MiB, the largest size for SQS, has no space for the reason,
-// and is parked without a reason.
+// A parked message normally gets an attribute with the reason for the failure. A body of
+// 1 MiB, the largest size for SQS, leaves no room for attributes, so none is added.
 func TestParkFullMessage(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		body := strings.Repeat("x", 1<<20)
@@ -83,7 +83,6 @@ func TestParkFullMessage(t *testing.T) {
 	})
 }
 
-// A skipped message is deleted, and its group continues.
 func TestSkip(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
@@ -140,7 +139,8 @@ func TestBlock(t *testing.T) {
 	})
 }
 
-// ParkHead parks only the head of a blocked or sleeping group.
+// ParkHead moves the first message of a group to the parking queue, and the group continues.
+// The group may wait for an operator (blocked) or for its next attempt (sleeping).
 func TestParkHead(t *testing.T) {
 	for name, then := range map[string]consumer.Action{"blocked": consumer.ActionBlock, "sleeping": consumer.ActionSkip} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,8 @@ func TestParkHead(t *testing.T) {
 	}
 }
 
-// An error of Defer pauses the message's group, and the next attempt has the same number.
+// After an error wrapped by Defer, the group pauses. The attempt does not count, so
+// Message.Attempt is 1 in each call.
 func TestDefer(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)

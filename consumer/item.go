@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a received message. The consumer drops the item after the message's delete, or
-// when its batch ends (the messages of one group from one receive).
+// item is a received message in a batch (see groupBatch). The consumer drops the item when
+// the message is deleted or the batch ends.
 type item struct {
 	raw      types.Message
 	group    string
@@ -97,9 +97,8 @@ const (
 
 // outcome is the result of an attempt.
 type outcome struct {
-	kind kind
-	// wait before the next attempt, from Defer or the store; 0 means a back-off
-	after time.Duration
+	kind  kind
+	after time.Duration // pause before the next attempt; if 0, the consumer uses a back-off
 	err   error
 }
 
@@ -119,7 +118,7 @@ type groupBatch struct {
 	headError    error     // error of the head's last attempt, or nil
 	headKey      string    // dedupe key of the head, known after its first attempt
 	headAttempts int       // calls of the handler for the head
-	superseded   bool      // a newer receive has the group's messages; this batch ends early
+	superseded   bool      // the group has a newer batch, so this batch must end early
 }
 
 // operatorRequest is a call of Retry or ParkHead for a batch that waits for its next

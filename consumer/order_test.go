@@ -60,9 +60,9 @@ func TestOrderUnderFaults(t *testing.T) {
 	})
 }
 
-// The first message of a group fails and is handled again, while the consumer keeps the
-// messages and extends their visibility timeouts. SQS delivers each message once, and
-// other groups continue.
+// The handler fails for the first message of a group. The consumer keeps the group's
+// messages hidden and calls the handler again, so SQS delivers each message only once.
+// Meanwhile other groups continue.
 func TestRetryInHand(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		w.send("a", 1, 2, 3)

@@ -10,7 +10,7 @@ import (
 )
 
 // pace waits until the next call of SQS may start. After throttles, p limits the rate of
-// calls. began is the start time of the call. If ctx ends first, ok is false.
+// calls. The result began is the start time of the call. If ctx ends first, ok is false.
 func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok bool) {
 	for {
 		now := time.Now()
@@ -29,8 +29,9 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 	}
 }
 
-// paced reports to the pacer p whether SQS throttled the call that started at began.
-func (e *engine) paced(p *pacer.Pacer, began time.Time, err error) {
+// reportCall gives the result of an SQS call to the pacer p, because p slows down after
+// throttles. Parameter began is the start time of the call, a result of pace.
+func (e *engine) reportCall(p *pacer.Pacer, began time.Time, err error) {
 	load := attempt.Passed
 	if err != nil {
 		code, _ := codeOf(err)

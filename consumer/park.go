@@ -30,9 +30,9 @@ const (
 	mostReason     = 1000
 )
 
-// park sends a copy of the batch's first message to the parking queue until SQS confirms
-// the copy. It returns false if the batch must end first. The channel done gets the result
-// for an operator, or is nil.
+// park copies the batch's first message to the parking queue, with retries until SQS
+// confirms the copy. If the batch must end before that, park returns false. The channel
+// done is nil unless an operator has called ParkHead and waits for the result.
 func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. A handler that
-// kills its process raises the receive counts of all messages in the process. A smaller
-// limit may move healthy messages to the dead-letter queue.
+// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. Each time that
+// a handler kills its process, the receive counts of all messages in the process rise. With
+// a smaller limit, a few crashes move healthy messages to the dead-letter queue.
 const safeReceiveCount = 10
 
 // Report has the attributes of a queue that matter to a consumer, and warnings.
@@ -46,9 +46,9 @@ func (e *QueueError) Error() string {
 }
 
 // Preflight checks the queue and the parking queue, if any. It returns a [*QueueError] if
-// the consumer cannot keep its guarantees with them. For example, ActionBlock needs a queue
-// without a redrive policy, which would move a blocked message. [Report].Notes has less
-// serious findings.
+// the consumer cannot keep its guarantees with these queues. For example, ActionBlock
+// cannot be combined with a redrive policy: SQS would move the blocked message to the
+// dead-letter queue. [Report].Notes has less serious findings.
 //
 // Call Preflight before Run. It needs the permission sqs:GetQueueAttributes.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {

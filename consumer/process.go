@@ -74,8 +74,8 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 	return o
 }
 
-// guarded calls f in a separate goroutine, so a panic or runtime.Goexit in f does not end
-// the consumer's goroutine.
+// guarded calls f in a separate goroutine and waits. If f panics, guarded returns a
+// [*PanicError]. If f calls runtime.Goexit, guarded returns errExited.
 func guarded(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -294,8 +294,8 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	// With Resend, ClaimTx replaces a claim without an outcome. Such a claim had no effect,
-	// because claim and effect commit together.
+	// Resend lets ClaimTx replace a claim that has no recorded outcome. This is safe: claim,
+	// effect and outcome commit together, so without an outcome there was no effect.
 	want.Token, want.Resend = idempotency.NewToken(), true
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError

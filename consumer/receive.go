@@ -143,7 +143,7 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 			return e.repeatInterrupted(n, id), started
 		}
 		out, err := e.receive(e.polling, n, e.wait, id)
-		e.paced(&e.receivePace, began, err)
+		e.reportCall(&e.receivePace, began, err)
 		if err == nil {
 			e.mu.Lock()
 			e.answered = true
@@ -155,7 +155,7 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 		}
 		code, refused := codeOf(err)
 		switch {
-		case isSpent(code):
+		case isAttemptIDRefused(code):
 			id = ""
 		case refused && isDenied(code) && e.neverAnswered(since):
 			e.fail(&DeniedError{Operation: "ReceiveMessage", Code: code, Err: err})
@@ -196,7 +196,7 @@ func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 		if err == nil {
 			return out.Messages
 		}
-		if code, _ := codeOf(err); isSpent(code) {
+		if code, _ := codeOf(err); isAttemptIDRefused(code) {
 			return nil
 		}
 		sleep(ctx, backoff(50*time.Millisecond, time.Second, try+1))
@@ -215,8 +215,9 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 }
 
 // beCarefulAtStart limits each receive to one message, for one visibility timeout after the
-// start: a message in flight may have killed an earlier process. Without messages in
-// flight, nothing is limited.
+// start. A message now in flight may have killed an earlier process. If it kills this
+// process too, few other messages are affected. Without messages in flight there is no
+// limit.
 func (e *engine) beCarefulAtStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -234,7 +235,7 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 	e.wakeReceiversAt(e.singleUntil, now)
 }
 
-// isSpent reports whether SQS refused a receive because its attempt ID cannot be used again
-// (F-151). SQS uses this code for every invalid parameter, but all other parameters are
-// valid.
-func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }
+// isAttemptIDRefused reports whether SQS refused a receive because its attempt ID cannot be
+// used again (F-151). The code means any invalid parameter, but the attempt ID is the only
+// parameter that can become invalid.
+func isAttemptIDRefused(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

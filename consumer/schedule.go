@@ -12,14 +12,15 @@ const (
 	// cautiousReceives: from this receive count, a message may have crashed a consumer.
 	cautiousReceives = 2
 
-	// aloneReceives: from this receive count a message is handled alone, because it may
-	// have killed two consumers. It waits at most two visibility timeouts for other
-	// handlers.
+	// aloneReceives: from this receive count, a message is handled while no other handler
+	// runs, because it may have killed two consumers. If other handlers still run after two
+	// visibility timeouts, the message is handled anyway.
 	aloneReceives = 3
 )
 
 // acquire waits until a batch may call the handler. If it returns true, the caller calls
-// the handler, and then yield. If it returns false, the batch or the consumer must end.
+// the handler, and then the method yield. If it returns false, the batch or the consumer
+// must end.
 func (e *engine) acquire(b *groupBatch, it *item) bool {
 	t := &waiter{batch: b, granted: make(chan struct{})}
 	e.mu.Lock()
@@ -116,9 +117,9 @@ func (e *engine) begin(t *waiter) {
 	close(t.granted)
 }
 
-// limitReceives makes receives smaller for a while after a message with a high receive
-// count. If the message kills this process too, SQS delivers only few other messages again.
-// The caller holds e.mu.
+// limitReceives makes receives smaller for a while if a message has a high receive count.
+// Such a message may kill the process, and then SQS delivers again all messages that the
+// process had received. The caller holds e.mu.
 func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
 	case it.receives >= aloneReceives:
@@ -138,8 +139,8 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the waiting receivers when a limit of limitReceives ends, at the
-// time at.
+// wakeReceiversAt wakes the waiting receivers at a given time, because a limit on receives
+// then ends.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -148,9 +149,9 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 	})
 }
 
-// receiveLimits returns the largest number of messages per receive and of concurrent
-// receives, lower after limitReceives. If no receive may start now, both numbers are 0. The
-// caller holds e.mu.
+// receiveLimits returns the largest number of messages per receive (perReceive) and of
+// concurrent receives (polls). If no receive may start now, both are 0. limitReceives
+// lowers both for a while. The caller holds e.mu.
 func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.waitingAlone) > 0 || e.alone != nil:
@@ -167,9 +168,9 @@ func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseBatch waits in state s for the time d, without limit if d is negative, or until a
-// call of Retry or ParkHead. goOn is false if the batch must end. park is the request of
-// ParkHead, or nil.
+// pauseBatch puts a batch into state s and waits. The wait ends after the duration d (never,
+// if d is negative), or when an operator calls Retry or ParkHead. If the batch must end,
+// goOn is false. After a call of ParkHead, park is the operator's request; otherwise nil.
 func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool, park *operatorRequest) {
 	e.mu.Lock()
 	e.setState(b, s)
@@ -196,9 +197,10 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
-// abandon returns true if the first message of an ending batch may be deleted, because the
-// handler succeeded and the store did not record the success. Otherwise abandon ends the
-// message's claim in the store.
+// abandon decides about the first message of a batch that must end. If the handler has
+// succeeded and only the record in the store is missing, abandon returns true: the message
+// may be deleted. Otherwise abandon gives up the message's claim in the store, so another
+// consumer can handle the message.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.unrecorded {
 		return true

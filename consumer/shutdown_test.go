@@ -106,7 +106,6 @@ func TestShutdownReceivesNothingTwice(t *testing.T) {
 	})
 }
 
-// Pause stops receiving and Resume continues.
 func TestPause(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		running, stop := w.running(w.config(nil))

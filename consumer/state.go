@@ -15,8 +15,8 @@ import (
 )
 
 // Client is the subset of *sqs.Client that a consumer calls. *sqs.Client and the fake queue
-// of package sqstest implement it. A wrapper of *sqs.Client must pass on the options of
-// each call, which turn the SDK's retries off.
+// of package sqstest implement it. The consumer passes options that turn the SDK's retries
+// off, so a wrapper of *sqs.Client must pass on the options of each call.
 type Client interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
@@ -71,7 +71,7 @@ type engine struct {
 
 	// The engine releases mu before it calls the client, the store or the caller's code.
 	mu   sync.Mutex
-	cond *sync.Cond // wakes waiting receivers and calls of release
+	cond *sync.Cond // wakes goroutines that wait in reserve or release
 
 	batches map[*groupBatch]struct{}
 	byGroup map[string][]*groupBatch // the first batch is in progress; later batches wait until it ends
@@ -114,7 +114,6 @@ func (e *engine) close() {
 	e.checkIdle()
 }
 
-// isClosing reports whether the shutdown has begun.
 func (e *engine) isClosing() bool { return isClosed(e.closing) }
 
 func isClosed(c <-chan struct{}) bool {
@@ -163,7 +162,8 @@ type schedule struct {
 	// Until singleUntil, each receive asks for one message, and at most four receives
 	// run.
 	singleUntil time.Time
-	// Until aloneUntil, a receive starts only while all batches in memory are blocked.
+	// Until aloneUntil, a receive starts only while all batches in memory are blocked, so a
+	// crash affects few messages.
 	aloneUntil time.Time
 }
 
@@ -182,7 +182,7 @@ type intake struct {
 
 	receivers int
 	polls     int
-	reserved  int // most messages that the running receives can return
+	reserved  int // maximum number of messages in the answers to the running receives
 	kept      int // received messages that were neither deleted nor released
 	keptBytes int64
 	paused    bool
@@ -196,7 +196,7 @@ type deletions struct {
 	queue      []*deletion
 	deleting   int // DeleteMessageBatch calls under way
 	timer      *time.Timer
-	unreleased []string // groups with messages that stay hidden until their visibility timeout ends
+	unreleased []string // groups whose messages release could not make visible
 }
 
 // deletion is one message that waits for its delete.
@@ -229,9 +229,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// markLost marks a message whose visibility timeout has ended or ends soon. If it is the
-// first of its batch, the handler's context ends. Otherwise the batch ends when it reaches
-// the message. The caller holds e.mu.
+// markLost marks a message whose visibility timeout has ended or ends soon. If the message
+// is the first of its batch, markLost ends the handler's context. Otherwise the batch ends
+// before this message. The caller holds e.mu.
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
 	e.stats.Lost++

@@ -30,8 +30,8 @@ type Stats struct {
 	Messages                   int
 	Bytes                      int64
 	Running, Sleeping, Blocked int
-	// OldestHead is the longest time for which one message has been the first of its group
-	// in this process.
+	// OldestHead is the time that the slowest group in this process has spent on its
+	// current first message.
 	OldestHead time.Duration
 }
 

@@ -31,9 +31,9 @@ func TestDuplicateIsDeleted(t *testing.T) {
 	})
 }
 
-// After an ordinary error the consumer keeps its claim and calls the handler again. The
-// store does not record a parked message as a success, so the handler is called if the
-// event is sent again.
+// After an ordinary error the consumer keeps its claim and calls the handler again. Parking
+// a message records no success in the store. So if a producer sends the event again later,
+// the handler is called again.
 func TestStoreAndFailures(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		broken := true

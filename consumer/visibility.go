@@ -215,7 +215,8 @@ func entryIndex(id *string, n int) (int, bool) {
 // consumer can receive the group as soon as its first message is visible.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
-	// An interrupted receive is repeated, and could return the released messages again.
+	// A shutdown repeats interrupted receives, and these could return released messages
+	// again. So wait for the receivers, and for running calls about the batch's messages.
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {
 		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()

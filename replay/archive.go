@@ -10,15 +10,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// archive is the Source that NewArchive returns.
 type archive struct {
 	name string
 	box  *outbox.Outbox
 }
 
-// NewArchive returns a source of an outbox's archive. The archive has the unpurged
-// messages that left the outbox while its Config.Sent was ArchiveSent. Messages still in
-// the outbox are omitted, because the relay sends them.
+// NewArchive returns a source of the messages in an outbox's archive. With the setting
+// [outbox.ArchiveSent], an outbox keeps finished messages in the archive until a purge.
+// Unfinished messages are not in the archive; the relay sends them.
 //
 // The Status of a message depends on how it left the outbox:
 //

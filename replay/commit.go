@@ -18,7 +18,7 @@ type attempt struct {
 	queue    *groupQueue
 	item     int
 	label    Label
-	deadline time.Time // until this time an item in doubt may be resent; otherwise zero
+	deadline time.Time // latest time for a resend of an item in doubt; zero means no limit
 	message  *sqsfifo.Message
 	tagged   bool // the message has the replay attribute
 }
@@ -135,9 +135,9 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 	return kept, nil
 }
 
-// recheck decides again about an item if the source is now more certain of the item's
-// delivery. The parameter f is the item as just read from the source. recheck returns the
-// attempt to make, or nil.
+// recheck compares the planned item with f, the same item as just read from the source. If
+// the source now knows more about an earlier delivery, recheck decides again. It returns
+// the attempt to make, or nil if the item is not sent.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
@@ -247,7 +247,9 @@ func (r *runner) handleAnswer(a answer) {
 		m.Outcome = OutcomeSuppressed
 	case fate == sqsfifo.NotStored:
 		m.Refuted = true
-		if r.sends.Err() != nil { // the run has cancelled the send; the item did not fail
+		// If the run itself cancelled the send, the item has no outcome: the next run sends
+		// the item.
+		if r.sends.Err() != nil {
 			m.Outcome = OutcomeNone
 		}
 	case fate == sqsfifo.Altered:

@@ -14,18 +14,19 @@
 //   - A run sends the stored bytes to the stored group. First it compares the SHA-256 of
 //     each body with the recorded hash; if they differ, the message is not sent (drift).
 //   - The source defines the order of each message group: a run sends the next item after
-//     SQS has acknowledged the previous one. A group stops at its first item that was not
-//     sent, suppressed or skipped. The other groups continue.
+//     SQS has acknowledged the previous one. A group continues after an item that was
+//     sent, suppressed as a duplicate or skipped, and stops at any other item. The other
+//     groups continue.
 //   - A plan ([NewPlan]) has an action and a reason for each item, and a [Label]: inside
 //     the deduplication window (SQS suppresses the item), at the edge, or outside (SQS
 //     delivers the item again). A dry run makes no request. A run sends the planned items
 //     in the planned order of each group. At the send it computes the label again. The
 //     report has both labels: the label of the plan and the label at the send.
 //   - The [Journal] records each item durably before the send, and again with its
-//     outcome. After a killed run, another run with the same plan and journal continues:
-//     if an attempt to send an item got no answer, it sends the item again while SQS
-//     still recognises the copy ([ResendFor]), and later reports the item as unresolved.
-//     No item of a plan is stored twice.
+//     outcome. After a killed run, another run with the same plan and journal continues.
+//     If a send got no answer, the item is sent again while SQS certainly suppresses a
+//     duplicate ([ResendFor]). Later the item is unresolved. No item of a plan is stored
+//     twice.
 //   - Items recorded as delivered are skipped, unless [Options].Redeliver is set.
 //   - Only one run at a time uses a source ([OpenJournal]). A second run gets an error
 //     with the owner's name.

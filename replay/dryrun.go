@@ -11,7 +11,7 @@ import (
 type decision struct {
 	action   Action
 	label    Label
-	deadline time.Time // until this time an item in doubt may be resent; otherwise zero
+	deadline time.Time // latest time for a resend of an item in doubt; zero means no limit
 	reason   string
 }
 
@@ -33,7 +33,8 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	return d
 }
 
-// decideNow decides about an item without an attempt in doubt.
+// decideNow decides about an item by its status in the plan. Do not call it if an earlier
+// run tried the item and got no answer.
 func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	d := decision{label: p.Sent.label(now)}
 	d.action, d.reason = p.actionFor(o, d.label)
@@ -50,7 +51,7 @@ type Step struct {
 	Action Action
 	Reason string
 
-	// Resend: an earlier run tried the item and got no answer.
+	// Resend is true if an earlier run tried to send the item and got no answer.
 	Resend bool
 }
 
@@ -60,7 +61,8 @@ type Step struct {
 // DryRun makes no request and does not read the source. The journal may be nil before the
 // first run.
 //
-// A later run may give other labels. Items skipped by the plan are still not sent.
+// A run at a later time may find other labels and actions, but never sends an item that the
+// plan skips.
 func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

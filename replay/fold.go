@@ -5,16 +5,16 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds different messages with one dedupe key. distinct maps an event to its
-// different messages, each as the index of the message's first item in all.
+// variants finds different messages with one dedupe key. The map distinct has, for each
+// event, one entry per message: the index of the message's first item in the slice all.
 type variants struct {
 	all      []PlannedItem
 	distinct map[eventKey][]int
 }
 
-// joinRecords joins items of the same message (equal event, group and body hash). The
-// first item gets the status and times of the later ones, which get reasonRepeated. Items
-// without a dedupe key and items with ActionDrift are ignored.
+// joinRecords joins items of the same message (equal event, group and body hash). The first
+// item gets the joined status and times of all these items. The later items are marked with
+// reasonRepeated. Items without a dedupe key and items with ActionDrift are ignored.
 func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, distinct: make(map[eventKey][]int, len(all))}
 	for i := range all {
@@ -30,8 +30,8 @@ func joinRecords(all []PlannedItem) variants {
 		k := eventKey{item.EventSource, item.DedupeKey}
 		v.distinct[k] = append(v.distinct[k], i)
 	}
-	// Repeated items get the first item's status and times, so the plan's filter selects
-	// all items of a message or none.
+	// Copy the first item's status and times to the repeated items. The plan's filter
+	// compares these values, and so treats all items of a message alike.
 	for i := range all {
 		if item := &all[i]; item.Reason == reasonRepeated {
 			first := v.sameMessage(item)
@@ -74,8 +74,8 @@ func (p *PlannedItem) join(other *PlannedItem) {
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		// A zero To means that the latest send time is unknown. Then the joined To is
-		// zero, and NewPlan sets it to the time of the plan.
+		// If the end of one range is unknown (zero), the end of the joined range is
+		// unknown. NewPlan then uses the time of the plan.
 		if a.To.IsZero() || b.To.IsZero() {
 			p.Sent.To = time.Time{}
 		}
@@ -97,10 +97,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item. If an event has several different messages, one of them
-// keeps the dedupe key: the first delivered message, or the first message if none was
-// delivered. The items with the other messages become conflicts.
-func (v variants) judge(i int, item *PlannedItem) {
+// skipOrConflict skips a repeated item. If an event has several different messages, only one
+// of them owns the dedupe key: the first delivered message or, if no message was delivered,
+// the first message. The items of the other messages become conflicts.
+func (v variants) skipOrConflict(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return
 	}

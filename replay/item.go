@@ -55,8 +55,9 @@ type Item struct {
 
 	Status Status
 
-	// Sent is the range of time in which SQS accepted the item, if at all. A zero Sent
-	// means an unknown time before [Plan].Made. With StatusPending, Sent is ignored.
+	// Sent says when SQS accepted the item, if at all, as a range of time. If Sent is zero,
+	// SQS may have accepted the item at any time until [Plan].Made. With StatusPending,
+	// Sent is ignored.
 	Sent Sent
 
 	// MessageID is the ID of the originally sent message, or "" if unknown. When SQS

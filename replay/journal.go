@@ -81,8 +81,8 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may be appending now. Ignore bytes after the file's present size, which may
-	// end with half a line.
+	// A run may be appending to the file. Read only up to the present size, because a line
+	// read in two parts would look like damage.
 	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -114,8 +114,8 @@ func (g *growing) ReadAt(p []byte, at int64) (int, error) {
 	return copy(p, g.text[at:g.shown]), nil
 }
 
-// A reader ignores lines appended after it has read the file's size. Otherwise a
-// half-written line would count as damage.
+// Another process appends lines while scanJournal reads. scanJournal stops at the given
+// size, because a line read in two parts would look like damage.
 func TestReadUpToTheSize(t *testing.T) {
 	var whole []byte
 	for commit := range uint64(6) {
@@ -134,7 +134,8 @@ func TestReadUpToTheSize(t *testing.T) {
 	require.Error(t, err, "without a size")
 }
 
-// An open journal locks its source against all other journals, with any plan.
+// While a journal is open, OpenJournal refuses to open another one for the same source, even
+// for another plan.
 func TestLock(t *testing.T) {
 	dir, plan := t.TempDir(), somePlan(t)
 	other, err := NewPlan(t.Context(), newFixed(2, 3), Options{Redeliver: true}, at)
@@ -219,8 +220,8 @@ func TestTornJournal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entriesOf(t, j), n)
 	require.NoError(t, j.Close())
-	// The last commit has a hole, as after a crash before the sync. The journal drops this
-	// commit.
+	// A crash before the sync of the last commit may leave zeros within the commit. The
+	// journal drops this commit.
 	hole := bytes.Clone(whole[:ends[2]])
 	clear(hole[ends[1]+3 : ends[1]+20])
 	j, err = open(hole)
@@ -279,7 +280,6 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A report whose numbers do not add up is refused.
 func TestReportError(t *testing.T) {
 	var wrong *ReportError
 	require.NoError(t, Report{Planned: 2, Sent: 1, Failed: 1}.check())
@@ -288,7 +288,6 @@ func TestReportError(t *testing.T) {
 	require.ErrorAs(t, Report{Planned: 1, Skipped: 1}.check(), &wrong, "a skipped item without a reason")
 }
 
-// Unknown words in a journal or plan are refused.
 func TestUnknownWords(t *testing.T) {
 	good := journalEntry{Kind: entryTry, Outcome: OutcomeSent, Label: LabelInside, Resolution: idempotency.ResolutionNoEffect}
 	require.NoError(t, good.check())

@@ -22,9 +22,11 @@ type journalEntry struct {
 	// have a Label.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted reports that certainly no attempt since the last entryTry stored the item.
-	// NoResend forbids a resend of an item in doubt: SQS stored altered content, and
-	// might suppress a resend as a duplicate.
+	// Refuted is true if the latest attempt certainly did not store the item. An earlier
+	// attempt may have stored it.
+	//
+	// NoResend forbids a resend of an item in doubt: SQS stored altered content, and might
+	// suppress a resend as a duplicate.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 

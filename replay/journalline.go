@@ -29,8 +29,8 @@ const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// linePlace is the place of a line in the journal: the number of the line's commit, and
-// the number of later lines in this commit.
+// linePlace is the place of a line in the journal: the number of the line's commit, and how
+// many lines of this commit follow. A commit is complete at its line with following = 0.
 type linePlace struct{ commit, following uint64 }
 
 // follows reports whether a line at q can come directly after a line at p.
@@ -138,9 +138,9 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// endOfJournal decides about an incomplete line, because a crash may leave any parts of
-// the last write. If no line of another commit follows, it returns io.EOF. Otherwise the
-// line is damaged, and it returns an error.
+// endOfJournal finds the cause of an incomplete line. A crash can damage only the last
+// commit. If no other commit follows, endOfJournal assumes a crash and returns io.EOF: the
+// journal ends before the line. Otherwise it returns an error, because the file is damaged.
 func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.following == 0 {

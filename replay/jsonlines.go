@@ -49,9 +49,9 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 // Assume sets the Status and the Sent time of all lines without a status, and returns s.
 // Call it before the first Scan, with the same arguments for each run of a plan.
 //
-// Without Assume, a line without a status has StatusUnknown: it may have been sent at any
-// time until the plan is made. SQS may or may not remember such a message ([LabelEdge]),
-// so [WindowSkip] skips it.
+// Without Assume, a line without a status has StatusUnknown: the message may have been sent
+// at any time until the plan is made. SQS may suppress or deliver such a message
+// ([LabelEdge]), so the default policy [WindowSkip] skips it.
 //
 // Pass what is known about all these messages:
 //

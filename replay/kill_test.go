@@ -151,8 +151,8 @@ func TestKilled(t *testing.T) {
 		exited := make(chan error, 1)
 		go func() { exited <- cmd.Wait() }()
 		if killed < kills {
-			// The child is killed after a random number of calls or, if nothing is left
-			// to send, while it starts.
+			// Kill the child after a random number of calls. If nothing is left to send,
+			// kill it while it starts.
 			target := before + rng.Int64N(int64(max(2, 2*items/kills/10)))
 			if complete {
 				target = before

@@ -14,8 +14,8 @@ const (
 	Margin   = Interval - ResendFor
 )
 
-// ResendFor limits resends of an item whose first attempt got no answer. Until ResendFor
-// after that attempt, SQS certainly recognises a copy of a stored item.
+// ResendFor is how long a run may resend an item after a first attempt without an answer.
+// During this time SQS certainly recognises a copy of a stored item.
 const ResendFor = window.RetryFor
 
 // Label says whether SQS delivers or suppresses a copy of an item at a certain time. The
@@ -38,8 +38,8 @@ type Sent struct {
 	To   time.Time `json:"to,omitzero"`
 }
 
-// label returns the label of an item at the given time, if SQS accepted the item between
-// s.From and s.To.
+// label returns an item's label at the time now. SQS accepted the item between s.From and
+// s.To or, if s.To is zero, never.
 func (s Sent) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():
@@ -53,6 +53,6 @@ func (s Sent) label(now time.Time) Label {
 	}
 }
 
-// forgottenAt returns the time from which SQS has certainly forgotten the message and
-// delivers a copy.
+// forgottenAt returns the time after which SQS certainly delivers a resent message, because
+// it has forgotten the original send.
 func (s Sent) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }

@@ -43,7 +43,8 @@ func TestRates(t *testing.T) {
 		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, client, q.URL()), CallsPerSecond: 5, Calls: calls})
 		require.Equal(t, 600, report.Sent)
 		took := time.Since(begin).Seconds()
-		// messages in flight may need more calls than the limit allows
+		// Allow 20 calls above the limit: submitted messages may need more calls than the
+		// run expected.
 		assert.LessOrEqual(t, float64(calls()), 5*took+20)
 		assert.GreaterOrEqual(t, float64(calls())/took, 3.5)
 		t.Logf("%d calls in %.1f s", calls(), took)

@@ -24,8 +24,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("replay: not run: the source %q is being replayed by %s (lock %s); wait for its end or stop it", e.Source, owner, e.Path)
 }
 
-// sourceLock is a locked file and a file with the owner's name. Neither file is removed:
-// after a removal, two processes could lock two files of the same name.
+// sourceLock is a locked file and a file with the owner's name. Neither file is removed. If
+// one process removed the locked file, another could create and lock a new file of the same
+// name, and both would have a lock.
 type sourceLock struct {
 	lock  *flock.Flock
 	owner string // path of the file with the owner's name

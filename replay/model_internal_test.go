@@ -38,7 +38,7 @@ type world struct {
 	dead bool       // the running process has crashed
 	life int        // steps until the process crashes; negative for no crash
 
-	synced, pending []byte // bytes of the journal with and without a sync
+	synced, pending []byte // bytes of the journal: already synced, not yet synced
 
 	accepted  map[string]time.Time // time of acceptance, by body
 	delivered []string             // dedupe keys in the order of storage

@@ -16,12 +16,12 @@ import (
 type pace struct {
 	messages, calls *rate.Limiter
 	countCalls      func() int64 // returns the number of calls so far; nil without a limit for calls
-	counted         int64        // calls already taken from the limiter
-	expectedCalls   int          // calls that the submitted messages still need, at ten messages a call
+	counted         int64        // calls already charged to the limiter
+	expectedCalls   int          // estimate: calls still needed for submitted messages, ten in each call
 }
 
-// newPace returns the pace for a configuration. After idle time, the messages and calls
-// of a tenth of a second may start at once, but at least one.
+// newPace returns the pace for a configuration. The burst of a limiter is a tenth of its
+// rate per second, at least 1.
 func newPace(c *Config) pace {
 	limiter := func(perSecond float64) *rate.Limiter {
 		if perSecond == 0 {
@@ -53,7 +53,7 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if inFlight == 0 {
 		p.expectedCalls = 0
 	}
-	// Count calls one by one, because ReserveN refuses a number above the burst.
+	// Charge calls one by one, because ReserveN refuses a number above the limiter's burst.
 	for ; p.counted < made; p.counted++ {
 		p.calls.ReserveN(now, 1)
 	}

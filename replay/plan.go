@@ -47,8 +47,8 @@ type Filter struct {
 
 func selects[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// Options select the items to send. The zero value sends the items without a record of
-// delivery.
+// Options select the items to send. The zero value sends items that are not recorded as
+// delivered, with the exceptions at Window and ResendInDoubt.
 type Options struct {
 	Filter Filter `json:"filter,omitzero"`
 
@@ -74,7 +74,8 @@ const (
 	// ActionSend sends the item.
 	ActionSend Action = "send"
 
-	// ActionWait sends the item after SQS has forgotten it.
+	// ActionWait delays the item until SQS has forgotten its earlier send, and then sends
+	// the item.
 	ActionWait Action = "wait"
 
 	// ActionSkip does not send the item. Its group continues.
@@ -96,12 +97,12 @@ const (
 
 var actions = []Action{ActionSend, ActionWait, ActionSkip, ActionUnresolved, ActionConflict, ActionDrift}
 
-// Reasons for skipping an item.
+// Reasons for not sending an item (PlannedItem.Reason).
 const (
 	reasonDelivered    = "delivered"     // recorded as delivered
 	reasonDiscarded    = "discarded"     // an operator decided not to send the item
 	reasonRepeated     = "repeated"      // the same message is earlier in the plan
-	reasonWindow       = "window"        // SQS suppresses a send now, or may suppress it
+	reasonWindow       = "window"        // SQS would or might suppress the item as a duplicate
 	reasonGroupStopped = "group stopped" // an earlier item stopped the group
 )
 
@@ -122,7 +123,7 @@ type PlannedItem struct {
 	Size     int    `json:"size"` // of the body in bytes
 
 	Status    Status    `json:"status"`
-	Time      time.Time `json:"time,omitzero"` // send time or event time, compared with Filter
+	Time      time.Time `json:"time,omitzero"` // latest send time, or else event time; for Filter
 	Sent      Sent      `json:"sent,omitzero"`
 	MessageID string    `json:"message_id,omitempty"`
 
@@ -153,9 +154,9 @@ type Plan struct {
 // NewPlan reads the source and decides about each item. It makes no request. The same
 // items, options and time always give the same plan.
 //
-// If a message has several items, the first item gets the status and times of all of
-// them, and the others are skipped. After a "not stored" and a "delivered" line, the item
-// is delivered. The filter applies to the joined item.
+// A source may have several items of one message, for example first "not stored" and later
+// "delivered". NewPlan joins their statuses and times (here: delivered) in the first item
+// and skips the later items. The filter applies to the joined values.
 //
 // An item takes a few hundred bytes of memory, because bodies are not kept.
 func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Plan, error) {
@@ -198,7 +199,7 @@ func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Pla
 			item.Sent.To = p.Made
 		}
 		item.decide(o, p.Made)
-		variants.judge(i, item)
+		variants.skipOrConflict(i, item)
 		item.Number = len(p.Items)
 		p.Items = append(p.Items, *item)
 	}
@@ -237,8 +238,8 @@ func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Values in the source's record take precedence over values in the message. A run
-		// detects a message that changes after the plan.
+		// Prefer the values of the source's record to the values of the message. A run
+		// compares the message with them again, and so detects a change.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -246,7 +247,7 @@ func planItem(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		if p.Action != ActionDrift { // do not trust a drifted message's other values
+		if p.Action != ActionDrift { // the message matches its record, so trust its other values
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
 		if e, err := parseEnvelope(m.Body); err == nil {
@@ -278,7 +279,8 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// ActionDrift stays, unless the options skip the item as delivered or discarded
+	// Keep ActionDrift, except for an item to skip as delivered or discarded: a message
+	// that is not sent may differ from its record.
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

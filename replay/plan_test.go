@@ -16,8 +16,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// The label changes exactly at the documented times, to the nanosecond. SQS delivers or
-// suppresses a copy of the message as its label predicts.
+// A label predicts whether SQS delivers or suppresses a copy of a message. It changes
+// exactly at the documented times after the original send, and the predictions are right.
 func TestLabels(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -58,15 +58,14 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// SQS accepted the message between 11:00 and 12:00. The label is LabelOutside from
-	// Interval plus Margin after 12:00, and LabelEdge before.
+	// SQS accepted the message at an unknown time between 11:00 and 12:00. The label is
+	// LabelEdge until 12:00 plus Interval plus Margin, and then LabelOutside.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
 	assert.Equal(t, replay.LabelEdge, replay.Sent{To: noon}.Label(noon.Add(time.Minute)))
 }
 
-// Each combination of status, label and policy gives the expected action.
 func TestPlan(t *testing.T) {
 	lines := []replay.Line{
 		line(t, "pending", "a"),
@@ -151,8 +150,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// The lines of one message are joined before Options.Filter applies. Of two different
-// messages with one dedupe key, one is a conflict.
+// NewPlan joins the statuses of a message's lines before it applies the filter. If two
+// different messages have the same dedupe key, one of them becomes a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})
@@ -208,8 +207,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// Equal sources, options and times give equal plans. ReadPlan restores a plan from the text
-// of Write, and refuses a text with any of the changes below.
+// Plans made of the same source at the same time with the same options are equal. ReadPlan
+// reads the output of Plan.Write, and refuses a changed text.
 func TestPlanText(t *testing.T) {
 	lines := many(t, 3, 5)
 	lines[4] = line(t, "x", "g001", deliveredAt(noon.Add(-time.Hour)))
@@ -248,8 +247,7 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// NewPlan makes a plan even from lines without a message, and from texts too long or not
-// UTF-8.
+// NewPlan makes a plan even if lines of the source are not messages or have a very long key.
 func TestPlanOfRubbish(t *testing.T) {
 	text := "\n{\"group\":\"g\",\"dedupe_key\":\"k\",\"body\":\"no envelope\"}\nnot JSON\n[]\n{\"body\":\"\"}\n" + `{"group":"g","dedupe_key":"` + strings.Repeat("k", 100_000) + `","body":"x"}` + "\n" + `{"group":"torn`
 	s := replay.NewJSONLines("x", strings.NewReader(text), int64(len(text)))

@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// progress is what the journal says about one item.
+// progress is the state of one item according to the journal.
 type progress struct {
 	outcome    Outcome // the last outcome
 	label      Label
@@ -70,7 +70,7 @@ func (p *progress) resendable(now time.Time) bool {
 	return !p.noResend && Sent{From: p.doubtSince, To: p.doubtSince}.label(now) == LabelInside
 }
 
-// history is what the journal says about all items of a plan.
+// history is the state of all items of a plan according to the journal.
 type history struct {
 	items   []progress
 	runs    int

@@ -17,7 +17,6 @@ import (
 // none. Only one goroutine at a time calls Bodies.
 type Bodies func(ctx context.Context, hash string) (body string, ok bool, err error)
 
-// provenance is the Source that NewProvenance returns.
 type provenance struct {
 	name    string
 	records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error]
@@ -25,14 +24,14 @@ type provenance struct {
 }
 
 // NewProvenance returns a source of the messages in a producer's provenance records (see
-// [ProvenanceLines]), in reported order. The records lack the bodies, so the function
-// bodies returns them. The messages have no attributes.
+// [ProvenanceLines]), in reported order. The records have no bodies; the parameter bodies
+// finds a body by its hash. The messages have no attributes.
 //
 // All records of one message are one item, at the position of the first record.
 //
-// A record has the time of the outcome. SQS may have accepted the message earlier and may
-// have forgotten it earlier, so a plan never gives an item [LabelInside]. Items of the
-// last minutes have [LabelEdge].
+// A record has the time of the outcome, and SQS may have accepted the message long before.
+// It is therefore never certain that SQS still remembers a message: an item of the last
+// minutes has [LabelEdge], never [LabelInside].
 func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
 	return &provenance{name, records, bodies}
 }
@@ -90,7 +89,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				it.Status, it.Sent.To = StatusDelivered, r.Time
 			case sqsfifo.ProvenanceNotStored:
 				it.Status = StatusPending
-			default: // SQS may have stored the message, perhaps altered
+			default: // SQS may have stored the message or an altered one
 				it.Status, it.Sent.To = StatusInDoubt, r.Time
 			}
 			if first, again := at[it.Position]; again {

@@ -20,7 +20,8 @@ import (
 
 // QueueConfig configures [RunQueue]. Client, QueueURL, Sender and ID are required.
 type QueueConfig struct {
-	// Client reaches the queue at QueueURL, a parking queue or a dead-letter queue.
+	// Client reads and deletes messages of the source queue at QueueURL, which is a parking
+	// queue or a dead-letter queue.
 	Client   consumer.Client
 	QueueURL string
 
@@ -28,9 +29,9 @@ type QueueConfig struct {
 	// messages of the run, as a journal does. Without a store, a killed run may send a
 	// message again after five minutes.
 	//
-	// Set the producer's StoreConfig.Client to the result of [QueueClient]. With another
-	// Client, the store may find the records of the original sends, and the producer then
-	// sends nothing.
+	// Set the producer's StoreConfig.Client to the result of [QueueClient]. This name keeps
+	// the run's records apart from the records of the original sends. If the producer finds
+	// the original records, it sends nothing.
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
@@ -40,9 +41,9 @@ type QueueConfig struct {
 	// the same ID does not send such a message again; a run with another ID does.
 	ID string
 
-	// Wait is the minimum time between a message's last send and its replay, because SQS
-	// suppresses copies for five minutes. Zero means [Interval] plus [Margin]. A negative
-	// Wait means no wait, for a target queue that never had the messages.
+	// Wait is the minimum time between a message's last send and its replay. Zero means
+	// [Interval] plus [Margin], because SQS suppresses copies for five minutes. If the
+	// target queue never had the messages, set a negative value: it means no wait.
 	Wait time.Duration
 
 	// Idle is the time without new messages after which the run ends. Zero means 45 s,
@@ -53,11 +54,11 @@ type QueueConfig struct {
 	// one message in flight. Zero means 64.
 	InFlight int
 
-	// DryRun receives messages without a send or delete. Progress gets the first message of
-	// each group. A dry run raises the receive counts.
+	// DryRun receives messages, but neither sends nor deletes them. Progress gets the first
+	// message of each group. A dry run raises the receive counts.
 	//
-	// All received messages count as Remaining. These are at most ten of each group,
-	// because SQS returns no more before a delete.
+	// All received messages count as Remaining: at most ten of each group, because SQS
+	// returns no more of a group until these are deleted.
 	DryRun bool
 
 	// Progress is called with each message's outcome, before the message is deleted from
@@ -72,8 +73,8 @@ type QueueConfig struct {
 	MeterProvider metric.MeterProvider
 }
 
-// QueueClient returns the StoreConfig.Client for the producer of the run with the given
-// ID.
+// QueueClient returns the value to set as StoreConfig.Client of a run's producer. The
+// parameter id is the run's [QueueConfig].ID.
 func QueueClient(id string) string { return "replay:" + id }
 
 // QueueResult is the outcome of one message of a queue.
@@ -123,12 +124,12 @@ var errCameBack = errors.New("replay: the message came back after this run had s
 // this message and the later ones stay in the source. SQS's own redrive, in contrast,
 // replaces deduplication IDs (sqstest/FACTS.md, F-113) and never stops a group.
 //
-// There is no plan, because SQS shows at most ten messages of a group until they are
+// RunQueue makes no plan, because SQS shows at most ten messages of a group until they are
 // deleted. Instead, [QueueConfig].DryRun shows the first message of each group.
 //
 // RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends. Another
-// call with the same ID and store continues: it deletes messages already sent. A message
-// sent without an answer is sent again while SQS recognises the copy.
+// call with the same ID and store continues, and deletes messages already sent. If a send
+// got no answer, it is repeated while SQS certainly suppresses a duplicate.
 func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	if err := c.check(); err != nil {
 		return QueueReport{}, err
@@ -143,9 +144,9 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// Deliveries is unlimited, because each run adds a delivery to the remaining
-		// messages. With a limit, the consumer would block their groups without calling
-		// handle.
+		// Deliveries is unlimited, because each run raises the receive counts of the
+		// messages that it leaves in the source. Above a limit, the consumer would block the
+		// group without calling the method handle.
 		Failure:   consumer.Failure{Action: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})

@@ -120,8 +120,9 @@ func (p *parked) requireAll(groups, n int) {
 	assert.Empty(p, p.left())
 }
 
-// Each group is sent in order, after SQS has forgotten the original sends, and without
-// the attributes that parking added. RunQueue then deletes the parked messages.
+// RunQueue waits until SQS has forgotten the original sends, sends each group in order, and
+// deletes the parked messages. It removes the attributes added by the consumer that parked
+// the messages.
 func TestRunQueue(t *testing.T) {
 	withParked(t, 4, 25, func(p *parked) {
 		report, err := p.run(p.Context(), p.server, func(c *replay.QueueConfig) {

@@ -42,7 +42,8 @@ type Report struct {
 	// its group again, an operator can call [Resolve].
 	StoppedGroups int `json:"stopped_groups"`
 
-	// Labels counts the tried items by their labels in the plan and at the send.
+	// Labels counts the tried items by two labels: the label in the plan and the label at
+	// the time of the send.
 	Labels []LabelCount `json:"labels,omitempty"`
 }
 
@@ -87,11 +88,11 @@ func (r Report) Complete() bool {
 // Result is the outcome of one item.
 type Result struct {
 	Item *PlannedItem
-	// Outcome is OutcomeNone if no run has reached the item, or the next run sends it
-	// again.
+	// Outcome is OutcomeNone in two cases: no run has reached the item yet, or the next run
+	// will send it again.
 	Outcome Outcome
 
-	// Label is the label at the time of the send, if Tried.
+	// Label is the label computed at the send. It is empty unless Tried is true.
 	Label Label
 	Tried bool
 
@@ -103,9 +104,9 @@ type Result struct {
 // plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
 // first run.
 //
-// During a run, or after a killed run, an item may be sent without an answer. Such an
-// item counts in Remaining while SQS certainly recognises a resend, and later in
-// Unresolved.
+// During a run, or after a killed run, an item may have been sent without an answer. For the
+// time [ResendFor] such an item counts in Remaining, because a run may send it again. Later
+// it counts in Unresolved.
 func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// ErrNotStopped is wrapped by an error of [Resolve] for an item that did not stop its
-// message group.
+// ErrNotStopped is wrapped by an error of [Resolve]: only an item that stopped its message
+// group can be resolved (see [Outcome.Stops]).
 var ErrNotStopped = errors.New("the item did not stop its group")
 
 // Resolve records an operator's decision about an unresolved, conflicting, drifted or

@@ -26,7 +26,7 @@ func TestDryRun(t *testing.T) {
 			deliveredAt(noon.Add(-time.Minute))(&lines[i])
 		}
 	}
-	lines[200].BodyHash = strings.Repeat("0", 64) // this item stops its group
+	lines[200].BodyHash = strings.Repeat("0", 64) // a wrong hash: the item has drifted and stops its group
 	s := sourceOf(t, lines...)
 	plan := newPlan(t, s, replay.Options{Redeliver: true}, noon)
 	clock := func() time.Time { return noon }
@@ -71,8 +71,9 @@ func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]strin
 	return out
 }
 
-// With WindowWait a run sends an item only after SQS has forgotten it. The report has the
-// label in the plan (LabelInside or LabelEdge) and at the send (LabelOutside).
+// With WindowWait, a run sends an item only after SQS has forgotten the original send. The
+// report has two labels: the label in the plan (LabelInside or LabelEdge) and the label at
+// the send (LabelOutside).
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
@@ -98,8 +99,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// SQS still recognises an item in doubt when the plan is made, and may have forgotten it
-// when the run begins. The run does not send the item.
+// An item may have been stored. When the plan is made, SQS would still suppress a duplicate.
+// When the run begins, SQS might deliver it, so the run does not send the item.
 func TestDoubtThatGrowsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sourceOf(t, line(t, "a", "g", doubtAt(time.Now())), line(t, "b", "g"))
@@ -119,9 +120,9 @@ func TestDoubtThatGrowsOld(t *testing.T) {
 	})
 }
 
-// Resolve lets the group of an unresolved item continue. The item counts as suppressed
-// after ResolutionTookEffect and as skipped after ResolutionGiveUp. After
-// ResolutionNoEffect the next run sends it.
+// An unresolved item has stopped its group. After a call of Resolve the group continues.
+// The item then counts as suppressed (ResolutionTookEffect) or skipped (ResolutionGiveUp),
+// or the next run sends it (ResolutionNoEffect).
 func TestResolve(t *testing.T) {
 	for v, want := range map[idempotency.Resolution]replay.Report{
 		idempotency.ResolutionTookEffect: {Sent: 1, Suppressed: 1},
@@ -155,7 +156,8 @@ func TestResolve(t *testing.T) {
 	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 7, idempotency.ResolutionGiveUp, noon), "no item 7")
 }
 
-// Run and OpenJournal refuse a plan together with the source or journal of another plan.
+// Run refuses an invalid Config, and the source or journal of another plan. NewPlan refuses
+// invalid arguments.
 func TestRefusals(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"))
 	plan := newPlan(t, s, replay.Options{}, noon)

@@ -124,8 +124,8 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 	}
 }
 
-// A killed run sent an item and got no answer. The next run resends the item until
-// ResendFor after the first attempt; afterwards the item is unresolved.
+// A killed run sent an item and got no answer. The next run resends the item if less than
+// the time ResendFor has passed since then. Otherwise the item is unresolved.
 func TestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -229,14 +229,14 @@ func TestDrift(t *testing.T) {
 			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
-			// Keep the file's length. Only "hash" shortens it, and "gone" empties the
-			// line.
+			// The changes keep the length of the text, except that "hash" removes 63 bytes
+			// and "gone" removes the message.
 			if name != "gone" {
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}
 			q := newQueue(t)
 			j := replay.NewMemoryJournal()
-			changed := &moved{s, sourceOf(t, lines...)}
+			changed := &changedFirst{s, sourceOf(t, lines...)}
 			report := run(t, plan, replay.Config{Source: changed, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
 			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
@@ -245,13 +245,14 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// moved is a source with a changed item: Fetch reads position 0 from another source.
-type moved struct {
+// changedFirst is a source with a changed first item: Fetch reads the item at position 0
+// from another source.
+type changedFirst struct {
 	replay.Source
 	from replay.Source
 }
 
-func (m *moved) Fetch(ctx context.Context, positions []string) ([]replay.Item, error) {
+func (m *changedFirst) Fetch(ctx context.Context, positions []string) ([]replay.Item, error) {
 	out, err := m.Source.Fetch(ctx, positions)
 	for i, p := range positions {
 		if p == "0" && err == nil {

@@ -21,7 +21,7 @@ type runner struct {
 	broken        bool // the journal or the ledger failed
 	history       *history
 	ready         []*groupQueue // groups whose first item may be sent now, in order
-	waiting       dueQueue      // groups whose first item waits until SQS has forgotten it
+	waiting       dueQueue      // groups whose first item waits (ActionWait)
 	inFlight      int
 	bytes         int // size of the bodies in flight
 	unsaved       []journalEntry
@@ -108,8 +108,8 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	// The zero time permits no resends, so tally counts items in doubt as unresolved.
-	// After an interruption the next run may still resend them.
+	// With the zero time, tally counts all items in doubt as unresolved. After an
+	// interruption the next run may still resend some of these items, so use the real time.
 	now := time.Time{}
 	if interrupted {
 		now = r.config.Now()
@@ -213,8 +213,7 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 	var timer <-chan time.Time
 	if next >= 0 {
-		// Config.Now may run differently from this machine's clock, so read it at least
-		// once a minute.
+		// Config.Now may run faster than the timer, so call it at least once a minute.
 		t := time.NewTimer(min(max(next, time.Millisecond), time.Minute))
 		defer t.Stop()
 		timer = t.C

@@ -107,7 +107,8 @@ func TestLinesAreStrict(t *testing.T) {
 	}
 }
 
-// A file of plain messages does not record sends. Assume sets their status and time.
+// A file of plain messages does not say whether and when they were sent. The method Assume
+// sets this.
 func TestAssume(t *testing.T) {
 	plain := func(l *replay.Line) { l.Status = replay.StatusUnknown }
 	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
@@ -201,8 +202,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// NewProvenance joins all records of a message into one item. A run sends only the
-// message "refused": SQS did not store it, and its body is known.
+// NewProvenance joins all records of a message into one item. A run sends only the message
+// with the ID "refused", because SQS did not store it and its body is known.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

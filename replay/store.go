@@ -14,7 +14,6 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// store is the Source that NewStore returns.
 type store struct {
 	name   string
 	store  idempotency.Store

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
 )
 
-// Each case has a consumer with one mistake, and the invariant that the suite must report
-// as violated. A case gets five runs, because some mistakes show only after a kill at a
+// Each case has a consumer with one mistake. The suite must report a violation of the named
+// invariant. A case gets five runs, because some mistakes show only after a kill at a
 // certain moment.
 func TestBrokenConsumers(t *testing.T) {
 	broken := map[string]struct {
@@ -66,7 +66,7 @@ func TestParallelConsumer(t *testing.T) {
 	assert.Contains(t, violations, "I2:")
 }
 
-// withConfig returns a Run that runs package consumer with a changed configuration.
+// withConfig returns a Run of package consumer with a changed configuration.
 func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		wrong := config(e)
@@ -79,8 +79,8 @@ func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	}
 }
 
-// withClient returns a Run that runs package consumer with a wrapped client, which hides
-// some answers of SQS.
+// withClient returns a Run of package consumer with a wrapped client. The wrapper hides some
+// answers of SQS.
 func withClient(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))
@@ -100,7 +100,7 @@ func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibi
 	return out
 }
 
-// noExtensions drops the calls that extend a visibility timeout, and reports success.
+// noExtensions drops extensions of visibility timeouts and reports success.
 type noExtensions struct{ consumer.Client }
 
 func (c noExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -110,7 +110,8 @@ func (c noExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.
 	return changed(in), nil
 }
 
-// noReleases drops the calls that make messages visible again, and reports success.
+// noReleases drops calls with a visibility timeout of 0, which make messages visible, and
+// reports success.
 type noReleases struct{ consumer.Client }
 
 func (c noReleases) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -120,8 +121,8 @@ func (c noReleases) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Ch
 	return changed(in), nil
 }
 
-// blindExtensions reports success for every call that changes a visibility timeout, even
-// if the call failed.
+// blindExtensions reports success for every change of a visibility timeout, even after a
+// failure.
 type blindExtensions struct{ consumer.Client }
 
 func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -129,7 +130,7 @@ func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *s
 	return changed(in), nil
 }
 
-// blindDeletes reports success for every delete, even if the delete failed.
+// blindDeletes reports success for every delete, even after a failure.
 type blindDeletes struct{ consumer.Client }
 
 func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {

@@ -102,7 +102,8 @@ func (c *fakeConn) Commit() error {
 		s.ended[effect] = true
 	}
 	s.mu.Unlock()
-	_ = c.Rollback() // removes the transaction and its lock; the effects are committed and stay
+	// The effects are committed. Rollback only removes the transaction and its lock.
+	_ = c.Rollback()
 	c.p.w.point(c.p, "after a commit")
 	if c.p.killed.Load() || s.random(50) == 0 {
 		return errors.New("the answer to the commit is lost")
@@ -123,7 +124,7 @@ func (c *fakeConn) Rollback() error {
 // fakeTxStore is an idempotency store for HandleTx. Its methods ClaimTx and CompleteTx
 // keep the records in a fakeDB.
 type fakeTxStore struct {
-	idempotency.Store // for the calls that are not in a transaction
+	idempotency.Store // for calls outside a transaction
 	d                 *fakeDB
 }
 

@@ -25,7 +25,7 @@ var (
 	messages = flag.Int("consumer.messages", 600, "messages of a simulation")
 )
 
-// The kinds of handlers and stores that a simulation may have.
+// The kinds of simulations. They differ in the handler and in the store.
 const (
 	kindTx     = "HandleTx"
 	kindLeast  = "AtLeastOnce"

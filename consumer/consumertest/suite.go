@@ -34,7 +34,6 @@ type suiteCase struct {
 	play   func(w *world)
 }
 
-// check returns the violations of a case.
 func (c suiteCase) check(t *testing.T, run Run) (violations []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +62,7 @@ var cases = []suiteCase{
 	{"bounded memory", sqstest.Config{}, playMemory},
 	{"a standard queue with group IDs", sqstest.Config{Standard: true}, playStandard},
 	{"a quota of 300 calls a second", sqstest.Config{DiscardDeleted: true}, playQuota},
-	{"purge, clock step and redrive", sqstest.Config{}, playOddities},
+	{"purge, clock step and redrive", sqstest.Config{}, playClockAndPurge},
 }
 
 func works(d time.Duration) func(context.Context, *process, Delivery) error {
@@ -95,7 +94,8 @@ func (w *world) stop(processes ...*process) {
 			w.violate("I6: %s is in flight after the shutdown", m.Body)
 		}
 	}
-	time.Sleep(time.Minute) // time for calls of a consumer that goes on after Run has returned
+	// Wait, so that the checks find calls that a consumer makes after Run has returned.
+	time.Sleep(time.Minute)
 }
 
 func (w *world) violate(format string, args ...any) {
@@ -104,8 +104,8 @@ func (w *world) violate(format string, args ...any) {
 	w.fail(format, args...)
 }
 
-// finished checks invariant I5: every message was handled or was copied to the parking
-// queue, and was then deleted from the queue.
+// finished checks invariant I5: every message was handled or copied to the parking queue,
+// and no message is left in the queue.
 func (w *world) finished() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -401,8 +401,8 @@ func playMemory(w *world) {
 	w.stop(p)
 }
 
-// playStandard runs a consumer on a standard queue. The consumer must refuse the queue,
-// or handle every other message after the group's first message failed.
+// playStandard runs a consumer on a standard queue, and the handler fails for the first
+// message of a group. The consumer must return an error, or handle all the other messages.
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()
@@ -464,10 +464,10 @@ func playQuota(w *world) {
 	w.stop(p)
 }
 
-// playOddities moves the queue's clock by an hour, so that received messages become visible
-// again, and later purges the queue. The consumer must handle the messages sent before the
-// move and after the purge.
-func playOddities(w *world) {
+// playClockAndPurge first advances the queue's clock by an hour, so that messages become
+// visible although the consumer has received them. The consumer must still handle these
+// messages. Then the queue is purged, and the consumer must handle messages sent later.
+func playClockAndPurge(w *world) {
 	w.send("g", 5)
 	handle := works(2 * time.Second)
 	p := w.start("a", handle)

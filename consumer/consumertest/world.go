@@ -69,7 +69,7 @@ type world struct {
 
 	mu       sync.Mutex
 	position map[string]int          // position of each body in its group
-	ended    map[string]bool         // bodies that were handled
+	ended    map[string]bool         // bodies of handled and parked messages
 	handling map[string]*handlerCall // the running handler, by group
 	broken   map[string]int          // number of violations of each invariant
 	errs     []string
@@ -135,7 +135,7 @@ func (w *world) send(group string, n int) {
 	}
 }
 
-// process is a simulated operating-system process that runs one consumer.
+// process is a simulated operating-system process with one consumer.
 type process struct {
 	w      *world
 	name   string
@@ -145,8 +145,8 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process that calls handle for each message. (*process).handle checks
-// invariants before each call.
+// start starts a process with the handler handle. The method process.handle checks the
+// invariants before each call of the handler.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
@@ -162,7 +162,7 @@ func (w *world) start(name string, handle func(ctx context.Context, p *process, 
 	return p
 }
 
-// handlerCall is a running call of the handler. by is the process that runs it.
+// handlerCall is a running call of the handler in one process.
 type handlerCall struct{ by *process }
 
 // kill ends a process without a shutdown. The goroutines of the process may still run,
@@ -209,8 +209,8 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	// When ctx ends, the consumer has lost the message, and another consumer may handle
-	// the group.
+	// A consumer ends ctx when it loses the message. From then on another consumer may
+	// handle the group, so this handler no longer counts as running.
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -234,7 +234,7 @@ func (w *world) left() []sqstest.Message {
 	return slices.DeleteFunc(w.queue.Messages(), func(m sqstest.Message) bool { return m.Deleted })
 }
 
-// processClient is the SQS client that one simulated process uses.
+// processClient is the SQS client of one simulated process.
 type processClient struct{ p *process }
 
 func through[I, O any](p *process, name string, call func(context.Context, *I, ...func(*sqs.Options)) (*O, error), ctx context.Context, in *I) (*O, error) {

@@ -67,8 +67,9 @@ func TestAllPatterns(t *testing.T) {
 	t.Logf("%d patterns of up to %d records", patterns, most)
 }
 
-// checkFailures checks the answers for one assignment of records to groups, with every
-// combination of first failures: in each group any record, or none.
+// checkFailures checks the answers for one assignment of records to groups. In each group
+// the first failure is any of the records, or there is no failure. checkFailures tries all
+// combinations and returns their number.
 func checkFailures(t *testing.T, groups []int, used int) (patterns int) {
 	var first [3]int // first failing record of each group, -1 for none
 	var choose func(g int)
@@ -144,8 +145,8 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 type job struct{ N int }
 
 // A Lambda event in JSON reaches the consumer's handler. A handled message is not handled
-// again. The visibility timeouts of the failed and the unhandled message become one second,
-// the last message first.
+// again. The function shortens the visibility timeouts of the failed message and of the
+// message after it to one second, beginning with the last message.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{
