@@ -29,7 +29,8 @@ const (
 	OutcomeDiscarded   Outcome = "discarded"    // removed by a call of Resolve, without another send
 )
 
-// ArchivedRow is a message that left an outbox with [ArchiveSent].
+// ArchivedRow is a message that has left an outbox and is in its archive: see
+// [ArchiveSent].
 type ArchivedRow struct {
 	Place
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Bell notifies relays of new messages, at most every 50 ms. Ring it after the transaction
-// of Add:
+// Bell notifies relays of new messages, at most every 50 ms. Call Ring after the commit of
+// added messages:
 //
 //	bell := outbox.NewBell(outbox.Notify(db, "outbox"))
 //	...
@@ -16,10 +16,11 @@ import (
 //		bell.Ring()
 //	}
 //
-// In the relay's process, a driver connection listens on the channel and calls
-// [Relay.Wake]. If a notification fails, relays find the messages at their next poll.
+// The relay's process must listen on the PostgreSQL channel "outbox" and call [Relay.Wake]
+// at each notification. If a notification fails, relays find the messages at their next
+// poll.
 //
-// In PostgreSQL, a notification inside each transaction would halve the rate of
+// Do not call pg_notify in the transaction of Add instead: this would halve the rate of
 // transactions.
 type Bell struct {
 	ring   func(context.Context) error

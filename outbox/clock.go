@@ -9,21 +9,23 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock checks whether the database's clock was set back from seen to now, by more
-// than five seconds. If so, all possibly sent messages become late, and the lease ends at
-// leaseUntil. tx holds the lock on the leader's row.
+// watchClock handles a backward step of the database's clock, from seen to now, by more
+// than five seconds. All possibly sent messages become late (too old to resend), and the
+// lease ends at leaseUntil. tx holds the lock on the leader's row.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond
-	// By the new clock, the old end of the lease is too far away.
+	// Set the times in the leader's row by the new clock. The old end of the lease is too
+	// far away.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
-	// The age of each first attempt is unknown now.
-	if _, err := tx.ExecContext(ctx, r.outbox.sql.holdMarks, step, now-r.outbox.config.ResendFor.Microseconds()); err != nil {
+	// The time since each first attempt is unknown now. Assume that it is too long for a
+	// resend.
+	if _, err := tx.ExecContext(ctx, r.outbox.sql.makeLate, step, now-r.outbox.config.ResendFor.Microseconds()); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
 	r.config.Logger.Error("outbox: the clock of the database was set back; messages in doubt are late unless a running attempt confirms them", "by", by)
@@ -33,9 +35,9 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	return nil
 }
 
-// shortenLease returns the remaining time of the leader's lease in microseconds. A backward
-// step of the database's clock does not lengthen it. After a step of more than five
-// seconds, shortenLease also shortens the lease in the database.
+// shortenLease returns the remaining time of the leader's lease in microseconds, without
+// the time added by a backward step of the database's clock. After a step of more than
+// five seconds, shortenLease also shortens the lease in the database.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

@@ -45,7 +45,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 	s := &t.outbox.sql
 
-	// The leader's row comes first: its lock blocks a takeover until the commit.
+	// Update the leader's row first. This locks the row, so no other relay can take over
+	// until the commit.
 	requestedAt := t.clock.Now()
 	var now, seen, oldest int64
 	var plan, jit string
@@ -91,10 +92,11 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// ErrBadConn makes package sql close the connection, which may still be in the
-		// transaction.
+		// The connection may still be in the transaction. ErrBadConn makes package sql
+		// close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		// The commit may have succeeded. Its rows are not sent, so unmark them later.
+		// The commit may have succeeded and marked these rows as possibly sent. The rows
+		// will not be sent, so the next commit removes the marks.
 		for _, b := range p.batches {
 			if b.untried {
 				t.unmarkAfter(b.group, b.rows[0].position-1)
@@ -169,19 +171,20 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// plans is the result of plan: what to do with the rows that pick has read.
+// plans has the decisions of the method plan about the rows read by the method pick.
 type plans struct {
 	batches     []*rowBatch
 	toMark      []groupRange
 	completions []completion
-	// late has groups' first rows that are too old for a resend; these groups stop.
+	// late has the first row of each group that must stop, because this row is late: it
+	// may be in SQS and is too old for a resend.
 	late  []pickedRow
-	bytes int // total size of the messages in the field batches
+	bytes int // total size of the messages in all batches
 }
 
 // plan decides for each group whether its rows are sent, removed without a send, or held.
-// The rows are sorted by group and position. The relay requested now, the database's time,
-// at requestedAt.
+// The rows are sorted by group and position. The parameter now is the database's time. The
+// relay requested this time at requestedAt, by the relay's clock.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
@@ -196,8 +199,8 @@ func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64
 		left := t.outbox.config.ResendFor
 		if !untried {
 			left -= time.Duration(now-head.firstAttempt) * time.Microsecond
-			// Send only the possibly sent rows, up to position head.markedTo. Later rows
-			// wait until SQS has confirmed these rows.
+			// Resend the rows that were possibly sent before: up to position head.markedTo.
+			// New rows wait until SQS has confirmed the resends.
 			for len(group) > 1 && group[len(group)-1].position > head.markedTo {
 				group = group[:len(group)-1]
 			}

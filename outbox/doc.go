@@ -22,23 +22,24 @@
 //     checks the fence.
 //   - Before its first attempt, a row is durably marked as possibly sent. After a crash
 //     of a relay or of the database, the first unconfirmed row of a group is sent again
-//     before any later row, with equal bytes, so SQS recognises it: each message is in
-//     the queue exactly once.
-//   - A row is late if it was possibly sent so long ago that SQS may have forgotten it.
-//     [Config].Late decides about late rows. By default the relay holds the row and the
-//     rest of its group, and reports the row.
+//     before any later row, with equal bytes, so SQS recognises the duplicate: each
+//     message is in the queue exactly once.
+//   - A row is late if its first attempt is so old that SQS may not recognise a
+//     duplicate. [Config].Late decides about late rows. By default the relay holds the
+//     row and the rest of its group, and reports the row.
 //   - A failing message stops its own group and no other group.
 //
 // # Limits
 //
 // Exactly-once ends if a process or packet is delayed for more than five minutes between
-// the last check of the lease and SQS. Leases and resend times count suspensions of the
-// relay's machine. Transactions that add to one group wait for each
-// other from Add until they end, so call Add late in the transaction. One Add locks its
-// groups in a fixed order, so single calls cannot deadlock with each other; two Adds with
-// different groups in one transaction can (PostgreSQL: 40P01, retry the transaction). At
-// isolation levels above READ COMMITTED, Add fails with a serialization error (40001)
-// instead of waiting.
+// the last check of the lease and SQS. Leases and resend times include suspensions of the
+// relay's machine.
+//
+// Transactions that add to one group wait for each other from Add until they end, so call
+// Add late in the transaction. One Add locks its groups in a fixed order, so single calls
+// cannot deadlock with each other; two Adds with different groups in one transaction can
+// (PostgreSQL: 40P01, retry the transaction). At isolation levels above READ COMMITTED,
+// Add fails with a serialization error (40001) instead of waiting.
 //
 // Ages come from the database's clock; for SQLite, from the machine's clock. A backward
 // clock step of more than five seconds makes all possibly sent messages late, because the
@@ -88,7 +89,8 @@
 //
 // and then inserts the message, as the JSON of Build's result, with the position
 // LAST_INSERT_ID(). The counter row stays locked until the commit, so positions follow
-// commit order and other groups do not wait. With a replay.Source over this table,
-// package replay sends the messages in order, each durably marked before its send. When a
-// plan's report is complete, delete the sent rows; make no other plan before that.
+// commit order and other groups do not wait. With a replay.Source over this table, package
+// replay sends the messages in order, and durably marks each message before its send. When
+// Complete of a plan's report returns true, delete the sent rows, and only then make the
+// next plan.
 package outbox

@@ -30,16 +30,16 @@ type GroupStats struct {
 	// outbox.
 	Age time.Duration
 
-	// FirstAttempt is the start of the first attempt of the group's first message. It is
-	// zero unless the message was possibly sent and is unconfirmed.
+	// FirstAttempt is the start of the first attempt to send the group's first message. It
+	// is zero if SQS certainly has not stored the message.
 	//
-	// LateIn is the remaining time in which SQS certainly remembers this attempt, or 0. See
-	// [GroupStats.Late].
+	// LateIn is the remaining time in which SQS certainly recognises a resend of this
+	// message, or 0. See [GroupStats.Late].
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }
 
-// Late reports whether SQS may have forgotten the first attempt of the first message.
+// Late reports whether the group's first message is late: see [Outbox.Late].
 func (g GroupStats) Late() bool { return !g.FirstAttempt.IsZero() && g.LateIn <= 0 }
 
 // groupsPage is the number of groups per read.
@@ -49,8 +49,8 @@ const groupsPage = 200
 // first. Age 0 selects all groups. An age above the relay's usual delay selects the stuck
 // groups.
 //
-// Groups reads the database and needs no relay. The reasons of failures are in
-// [RelayStats].Stopped of the leading relay.
+// Groups reads the database and needs no relay. The database does not have the reasons of
+// failures: see [RelayStats].Stopped of the leading relay.
 func (o *Outbox) Groups(ctx context.Context, age time.Duration) ([]GroupStats, error) {
 	var out []GroupStats
 	for cursor, more := "", true; more; {

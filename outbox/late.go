@@ -29,21 +29,25 @@ func (e *LateError) Error() string {
 		e.Group, e.Position, e.FirstAttempt.Format(time.RFC3339))
 }
 
-// LateRow is a possibly sent message whose first attempt SQS may have forgotten.
+// LateRow is a late message: see [Outbox.Late].
 type LateRow struct {
-	Group        string
-	Position     int64
-	Message      *sqsfifo.Message // nil if the row cannot be decoded
-	FirstAttempt time.Time        // start of the first attempt without a clear answer; estimated after the clock was set back
-	Added        time.Time
+	Group    string
+	Position int64
+	Message  *sqsfifo.Message // nil if the row cannot be decoded
+
+	// FirstAttempt is the start of the first attempt to send the message. If the
+	// database's clock was set back since then, FirstAttempt is an estimate.
+	FirstAttempt time.Time
+
+	Added time.Time
 }
 
 // Late returns the late messages ordered by group and position. A late message was possibly
-// sent so long ago that SQS may not recognise a resend. It may be in the SQS queue. Only
-// [Outbox.Resolve] or a [LatePolicy] resends it.
+// sent so long ago that SQS may not recognise a resend. It may be in the SQS queue. The
+// relay resends it only after [Outbox.Resolve] or with the policy [LateResend].
 //
-// One commit marks several messages of a group as possibly sent at one time. They become
-// late together, even those never sent.
+// One commit marks several messages of a group as possibly sent. All these messages get the
+// same time, and are late together, even if some were never sent.
 //
 // Late reads the database and needs no relay.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
@@ -94,8 +98,8 @@ var (
 // after SQS has confirmed the previous one. If SQS does not have the first message, the
 // later ones were never sent.
 //
-// After an error Resolve has changed nothing and may be repeated. Only after an error of
-// the database's commit, the change may have been made.
+// After an error, Resolve may be repeated. It has changed nothing, except possibly after an
+// error of the database's commit.
 func (o *Outbox) Resolve(ctx context.Context, group string, position int64, r idempotency.Resolution) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("outbox: %w", err)
@@ -112,7 +116,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// the lock on the leader's row blocks commits of relays until this transaction ends
+	// Lock the leader's row, so that no relay can commit until this transaction ends.
 	if _, err := tx.ExecContext(ctx, `UPDATE outbox_leader SET fence = fence WHERE id = 1`); err != nil {
 		return err
 	}
@@ -120,8 +124,8 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	// Microseconds until the message is late. Zero or less means late, or never
-	// attempted.
+	// Microseconds for which a relay may still resend the message. Zero or less if the
+	// message is late, or certainly not in SQS.
 	var left sql.NullInt64
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err

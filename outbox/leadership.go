@@ -28,12 +28,11 @@ type leadership struct {
 	// batches.
 	readyBatches    chan *rowBatch
 	finishedBatches chan *rowBatch
-	// toUnmark maps a group to a position. Rows after the position are marked as possibly
-	// sent, although SQS has certainly not stored them. The next commit removes these
-	// marks.
+	// toUnmark maps a group to a position. SQS has certainly not stored the rows after
+	// this position, so the next commit removes their marks as possibly sent.
 	toUnmark    map[string]int64
-	cursor      string // last group that pick read; the next pick starts after it
-	moreWaiting bool   // the previous pick may have left waiting rows
+	cursor      string // last group read by the method pick; the next call starts after it
+	moreWaiting bool   // the database may have more rows to send
 	failures    int    // consecutive database errors
 }
 
@@ -60,7 +59,7 @@ func (t *leadership) renewed(requestedAt clock.Instant) {
 }
 
 // unmarkAfter makes the next commit remove the mark "possibly sent" from the group's rows
-// after position. These rows count as never sent.
+// after the given position. These rows then count as never sent.
 func (t *leadership) unmarkAfter(group string, position int64) {
 	if was, ok := t.toUnmark[group]; ok {
 		position = min(position, was)
@@ -68,8 +67,8 @@ func (t *leadership) unmarkAfter(group string, position int64) {
 	t.toUnmark[group] = position
 }
 
-// busy returns the groups that a commit must skip: those with messages in flight, and
-// those that wait after a failure.
+// busy returns the groups that a commit must skip: groups with messages in flight, and
+// groups that wait after a failure.
 func (t *leadership) busy() []string {
 	out := make([]string, 0, len(t.inFlight))
 	for g := range t.inFlight {
@@ -93,16 +92,17 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by pick. Rows of its group from markedFrom to markedTo
-// (inclusive) were possibly sent, the first one at the time firstAttempt. Without such
-// rows, all three fields are 0 or markedTo is less than markedFrom.
+// pickedRow is a row read by the method pick. Rows of its group at the positions from
+// markedFrom to markedTo were possibly sent, at the time firstAttempt or later. If markedTo
+// is 0 or less than markedFrom, no row was possibly sent.
 type pickedRow struct {
 	group string
 	row
 	markedFrom, markedTo, firstAttempt int64
 }
 
-// recordLate adds groups with a late first row to the stopped groups.
+// recordLate records that the groups of these late rows stop. A late row may be in SQS and
+// is too old for a resend.
 func (t *leadership) recordLate(late []pickedRow) {
 	for _, f := range late {
 		key := ""

@@ -28,11 +28,12 @@ type Config struct {
 	// [DefaultResendFor], the maximum.
 	ResendFor time.Duration
 
-	// Late selects what the relay does with late messages. The zero value, LateHold, stops
+	// Late selects the relay's action for late messages. The zero value, LateHold, stops
 	// the group at such a message.
 	Late LatePolicy
 
-	// Sent selects the treatment of messages stored by SQS. The zero value deletes them.
+	// Sent selects whether messages are deleted or archived when they leave the outbox. The
+	// zero value deletes them.
 	Sent SentPolicy
 
 	// AllowLoss accepts database settings with which a crash of the machine may undo
@@ -58,7 +59,7 @@ const (
 	LateAssumeSent
 )
 
-// SentPolicy is the treatment of messages stored by SQS.
+// SentPolicy selects whether messages are deleted or archived when they leave the outbox.
 type SentPolicy uint8
 
 const (

@@ -14,13 +14,15 @@ import (
 )
 
 // Sender is the subset of *sqsfifo.Producer that a relay calls. Messages in an outbox are
-// already encoded, so a Producer[T] for any T can send them. Keep the default
-// Delivery.OnGroupFailure, PauseInDoubt. No other call should send to the groups of the
+// already encoded, so a Producer[T] for any T can send them.
+//
+// Do not change the producer's Delivery.OnGroupFailure: its default, PauseInDoubt, ends
+// each pause of a group without a call of Resume. Send nothing else to the groups of the
 // outbox.
 //
 // The relay calls SendMessageAsync from one goroutine, with at most one message per group
-// in flight. done must be called exactly once, from any goroutine, and does not block.
-// [sqsfifo.FateOf] of the error says whether SQS stored the message.
+// in flight. The sender must call the function done exactly once, from any goroutine; done
+// does not block. [sqsfifo.FateOf] of the error says whether SQS stored the message.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
@@ -36,8 +38,8 @@ type RelayConfig struct {
 	// Lease is the time for which a relay leads after each renewal. After a crash of the
 	// leader, another relay takes over when the lease ends.
 	//
-	// Lease is 500 ms to 60 s, and at most half of [Config].ResendFor: a new leader can
-	// then resend the messages in flight before they are late. Zero means 15 s, or half of
+	// Lease is 500 ms to 60 s, and at most half of [Config].ResendFor, so that a new leader
+	// has enough time to resend the messages in flight. Zero means 15 s, or half of
 	// ResendFor if that is less.
 	Lease time.Duration
 
@@ -63,9 +65,8 @@ type RelayConfig struct {
 	MeterProvider metric.MeterProvider
 }
 
-// maxLease is the longest lease. It is much shorter than SQS's deduplication interval of
-// five minutes, so a relay that takes over after a crash can still send messages again
-// safely.
+// maxLease is the longest lease. After a crash, the next leader waits for the end of the
+// lease, and then resends messages. SQS recognises such duplicates for only five minutes.
 const maxLease = 60 * time.Second
 
 func (c RelayConfig) complete(resendFor time.Duration) (RelayConfig, error) {

@@ -19,22 +19,25 @@ type row struct {
 	hash     []byte
 }
 
-// rowBatch has consecutive rows of one group, marked as possibly sent in the database.
-// The relay sends them one after another.
+// rowBatch has consecutive rows of one group, to be sent one after another. The database
+// has already marked the rows as possibly sent.
 type rowBatch struct {
-	group    string
-	rows     []row
-	deadline clock.Instant // until this time SQS certainly recognises a second attempt of a row
+	group string
+	rows  []row
+
+	// deadline is the end of the time in which SQS certainly recognises a resend of a row
+	// as a duplicate.
+	deadline clock.Instant
 
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if no row of the batch was marked as possibly sent before. Otherwise
-	// the marks stay when the batch ends, because an earlier attempt may have stored a row.
+	// untried is true if SQS certainly had none of the rows when the batch began. Only then
+	// are the marks of unsent rows removed when the batch ends.
 	untried bool
 
-	// receipts belong to the confirmed rows, in order. err is the error of the row after
-	// them, or nil before its attempt.
+	// receipts has one receipt for each confirmed row, in order. err is the error of the
+	// next row, or nil.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row
@@ -79,8 +82,8 @@ func (b *rowBatch) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// sendNext sends the next row of a batch, or ends the batch. The sender's answer puts the
-// batch into t.readyBatches, and sendNext is called again.
+// sendNext sends the next row of a batch, or ends the batch. When the sender has answered,
+// its callback puts the batch into t.readyBatches for another call of sendNext.
 func (t *leadership) sendNext(b *rowBatch) {
 	i := len(b.receipts)
 	if b.err != nil || i == len(b.rows) || !t.mayBegin(b, i) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// gatherTime is how long a commit waits for more confirmed rows, so that it removes rows
-// of several groups.
+// gatherTime is the longest wait between the first confirmed row and the commit that deletes
+// it. More rows may be confirmed meanwhile, which saves commits.
 const gatherTime = 2 * time.Millisecond
 
 // serve sends messages and records the results in the database until the relay must end,
@@ -130,8 +130,8 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather records the outcomes of ended batches. If rows were confirmed, it waits up to
-// gatherTime for more outcomes, so one commit deletes rows of several groups.
+// gather records the outcomes of ended batches. If the next commit has confirmed rows to
+// delete, gather waits up to gatherTime for more outcomes, to save commits.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
@@ -169,9 +169,9 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the batch may send its next message. In an untried batch, a
-// later row may start only in the first quarter of ResendFor, so three quarters remain for
-// resends of this row.
+// mayBegin reports whether the batch may send its row with the index next. All rows share
+// one deadline for resends. In an untried batch, a row after the first therefore starts
+// only while three quarters of ResendFor remain.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

@@ -3,7 +3,7 @@ package outbox
 // statements are the SQL texts of the relay, Late, Resolve, Stats, Purge and Archived.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
-	lockLeader, setClock, holdMarks     string
+	lockLeader, setClock, makeLate      string
 
 	pick, waiting                                  string
 	mark, unmarkAfter, archive, remove, unmarkFrom string
@@ -22,8 +22,9 @@ const heads = `WITH RECURSIVE heads (message_group, n) AS (
   FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
 )`
 
-// availableGroups lists up to ?4 message groups with their first positions. It omits the
-// groups in the JSON array ?2, for example groups with a message in flight.
+// availableGroups finds up to ?4 message groups with rows to send, and the position of the
+// first row of each. It omits the groups in the JSON array ?2, for example groups with a
+// message in flight.
 const availableGroups = heads + `, available AS (
   SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
   FROM heads AS h
@@ -51,8 +52,8 @@ func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: sql(`SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`),
 
-		// If a takeover gets no answer, the relay repeats it. The row contains the
-		// relay's token if the first takeover succeeded.
+		// The relay repeats a takeover that got no answer. If the first takeover
+		// succeeded, the row has the relay's token, and the repetition succeeds as well.
 		takeOver: sql(`UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`),
 
@@ -62,9 +63,9 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// Make the messages late. ?1 is the number of microseconds by which the clock was
-		// set back; ?2 is now minus ResendFor.
-		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
+		// Move each first attempt back by ?1, the clock's step in microseconds, and at least
+		// back to ?2, which is now minus ResendFor. All possibly sent messages are then late.
+		makeLate: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 
 		// Read at most ?5 rows of each available group, ordered by group and position. Stop

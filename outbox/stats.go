@@ -48,12 +48,12 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 type RelayStats struct {
 	Holder      string
 	Leading     bool
-	Fence       int64 // number of this relay's last takeover, counted over all relays
-	Leaderships int64 // number of takeovers by this relay
+	Fence       int64 // takeovers by all relays, up to the last takeover by this relay
+	Leaderships int64 // takeovers by this relay
 
-	// Sent and Duplicates count messages with a receipt from the producer. A message counts
-	// in Duplicates, and not in Sent, if SQS had stored an earlier attempt. The next commit
-	// removes the rows.
+	// Sent counts messages that SQS stored. Duplicates counts messages that SQS had already
+	// stored at an earlier attempt. The next commit removes the counted messages from the
+	// outbox.
 	Sent, Duplicates int64
 
 	// InFlight is the number of groups with messages in flight.
@@ -65,7 +65,7 @@ type RelayStats struct {
 	Database time.Duration
 
 	// ClockSteps counts how often this relay found the database clock set back by more
-	// than five seconds. Each such step makes all possibly sent messages late.
+	// than five seconds. All messages that may be in SQS are then late: see [Outbox.Late].
 	ClockSteps int64
 
 	DatabaseErrors    int64
@@ -75,8 +75,8 @@ type RelayStats struct {
 	Stopped []Stopped
 }
 
-// Stopped is a message group whose first message failed or is held. At the time Until the
-// relay reads the row of this message again, and resends the message if permitted.
+// Stopped is a message group whose first message failed, or is late and held. The relay
+// checks this message again at the time in the field Until, and resends it if permitted.
 type Stopped struct {
 	Group     string
 	Position  int64

@@ -19,7 +19,7 @@ import (
 func TestSuspension(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asleep                  time.Duration
-		leaseOver, deadlineOver bool // expected when the machine wakes
+		leaseOver, deadlineOver bool // expected after the suspension
 	}{
 		"within both":   {asleep: 13 * time.Second},
 		"the lease":     {asleep: 15 * time.Second, leaseOver: true},

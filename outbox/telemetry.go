@@ -17,10 +17,10 @@ type meters struct {
 	registration metric.Registration
 }
 
-// gauges are the values that the leader observes, all but stopped from the database.
+// gauges has the values of the gauge instruments, which only the leader reports.
 type gauges struct {
-	Stats
-	stopped int // number of stopped groups
+	Stats       // from the database
+	stopped int // number of stopped groups, from the relay
 }
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/outbox"

@@ -100,6 +100,6 @@ func (a answer) send(w http.ResponseWriter) {
 	}
 	w.WriteHeader(a.status)
 	if len(a.body) > 0 {
-		_, _ = w.Write(a.body) // the client may have left; the outcome is recorded
+		_, _ = w.Write(a.body) // ignore an error: a client that left can repeat the request
 	}
 }

@@ -22,10 +22,10 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The handler called NotDone and then panicked. Record the failure now: the
-		// guard's later report of an unknown outcome then has no effect.
+		// The handler called NotDone and then panicked. Record "no effect" before Guard.Do
+		// records an unknown outcome: only the first of the two records counts.
 		if !returned && state.notDone.Load() {
-			e.refuteAtPanic(ctx, claimed)
+			e.recordNoEffect(ctx, claimed)
 		}
 	}()
 	e.next.ServeHTTP(e.written, e.withFreshBody(context.WithValue(ctx, runKey{}, state)))
@@ -35,9 +35,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	e.written.close()
 	e.judgement = judge(e.written.status, state.notDone.Load(), e.late)
 	switch e.judgement {
-	case refuted:
-		e.seen.Ended = e.statusWithoutResult(claimed, refuted)
-		return idempotency.Result{}, idempotency.NotDone(errRefuted)
+	case noEffect:
+		e.seen.Ended = e.statusWithoutResult(claimed, noEffect)
+		return idempotency.Result{}, idempotency.NotDone(errNoEffect)
 	case unknown:
 		return idempotency.Result{}, errUnknown
 	default:
@@ -45,23 +45,22 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// statusWithoutResult returns the key's status after a run without a result to store:
-// Failed for an operation without effect, Running for an outcome in doubt. The judgement
-// v is about this run only.
+// statusWithoutResult returns the key's status after a run whose answer is not stored:
+// Failed if certainly no run had an effect, otherwise Running (the outcome is unknown).
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// A rollback removes the effect of this run. If Prior.Status is Running, an earlier
-	// run may have had an effect, so the outcome stays unknown.
-	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
+	// In a transaction, the rollback removes the effect of this run. If Prior.Status is
+	// Running, an earlier run may have had an effect.
+	if (v == noEffect || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}
 	return idempotency.Running
 }
 
-func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcome) {
+func (e *exchange) recordNoEffect(ctx context.Context, claimed idempotency.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Policy.Config().StoreTimeout)
 	defer cancel()
 	if e.session.Finish(ctx, claimed.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "no effect"})) == nil {
-		e.seen.Ended = e.statusWithoutResult(claimed, refuted)
+		e.seen.Ended = e.statusWithoutResult(claimed, noEffect)
 	}
 }
 

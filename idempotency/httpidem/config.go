@@ -33,9 +33,9 @@ type Config struct {
 	// The context passed to Begin ends with the lease.
 	Begin func(ctx context.Context) (context.Context, Transaction, error)
 
-	// Policy sets the handler's longest run (Lease, including the store calls) and the
-	// retention of answers (TTL). The zero Policy means a lease of [DefaultLease] and a
-	// TTL of 24 hours.
+	// Policy limits the handler's run, together with the store calls (the policy's
+	// Lease), and the lifetime of stored answers (its TTL). The zero Policy means a lease
+	// of [DefaultLease] and a TTL of 24 hours.
 	Policy idempotency.Policy
 
 	// Operation is part of every key. Middlewares with different operations share no
@@ -59,8 +59,9 @@ type Config struct {
 	Rules  Rules
 	Limits Limits
 
-	// Observe, unless nil, is called once after the answer to each request with a key or
-	// without a required key, on the request's goroutine.
+	// Observe, unless nil, is called once per request, after the answer, on the request's
+	// goroutine. It is not called for safe methods, nor for requests without a key if the
+	// key is optional.
 	Observe func(*http.Request, Observation)
 }
 
@@ -68,11 +69,11 @@ type Config struct {
 // headers. The zero value follows the IETF draft.
 type Rules struct {
 	// Required reports whether a request without a key is refused with 400. Otherwise the
-	// request runs unprotected. Required is not called for safe methods, which need no
+	// request runs unprotected. Required is not called for safe methods: they never need a
 	// key.
 	//
-	// If Required is nil, all other methods need a key except PUT and DELETE, which are
-	// already idempotent.
+	// If Required is nil, PUT and DELETE need no key, because they are already idempotent.
+	// All other unsafe methods need a key.
 	Required func(*http.Request) bool
 
 	// OtherPayload is the status of the answer if the key was used before for another
@@ -105,16 +106,16 @@ type Limits struct {
 	// ResponseBody is the size limit of stored answer bodies, at most [MaxResponseBody].
 	ResponseBody int64
 
-	// Buffered is the memory for the request and response bodies of all concurrent
-	// requests, at least RequestBody + ResponseBody. It excludes the fixed overhead of a
-	// request, stored headers, and copies made by a store.
+	// Buffered limits the memory for the bodies of all concurrent requests and answers. It
+	// is at least RequestBody + ResponseBody. The fixed overhead of a request, stored
+	// headers, and copies made by a store are not counted.
 	//
-	// Before its claim, each request reserves the length of its body plus ResponseBody.
-	// If that much memory is not free, the request is refused with 503.
+	// A request reserves memory before its claim: the length of its body plus
+	// ResponseBody. If too little memory is free, the request is refused with 503.
 	//
-	// An answer larger than ResponseBody uses further memory if it is free. Otherwise the
-	// body of the answer is dropped: all clients get a [NotRetained] document in its
-	// place, even the client whose request ran the handler.
+	// An answer larger than ResponseBody needs further memory. If none is free, the body
+	// of the answer is dropped: all clients get a [NotRetained] document instead, even the
+	// client whose request ran the handler.
 	Buffered int64
 }
 

@@ -16,8 +16,7 @@
 // however many requests race. The claim is durable before the handler begins, and the
 // outcome is durable before the first byte of the answer is sent. Every repetition
 // therefore gets the answer seen by the first client, until the record expires 24 hours
-// (by default) after its creation. The key's next status depends on the proof in the
-// outcome:
+// (by default) after its creation. The handler's answer decides the fate of the key:
 //
 //	handler                              key afterwards            a repetition gets
 //	any status but those below           succeeded                 the stored answer, Idempotency-Replayed: true
@@ -32,10 +31,10 @@
 // removes the doubt by committing claim, effect and outcome together. [InSQL] is a
 // Transaction over a database of package sqlstore.
 //
-// The handler's context continues after the client has left. It ends at the end of the
-// lease of [Config.Policy] minus the policy's StoreTimeout; the lease counts from just
-// before the claim. An answer after the end of the context counts as a time-out, even
-// with status 200: a handler that returns because its context ended looks the same.
+// The handler's context continues after the client has left. It ends before the lease of
+// [Config.Policy], by the policy's StoreTimeout. The lease counts from just before the
+// claim. An answer after the end of the context counts as a time-out, even with status
+// 200: a handler that returns because its context ended looks the same.
 //
 // A request may be refused before the handler runs. The answer is then an RFC 9457
 // problem document with a [ProblemType]: the key is missing, malformed or repeated; the
@@ -67,8 +66,8 @@
 //   - The fingerprint covers bytes. Another order of JSON members, or another multipart
 //     boundary, makes another payload. If the form was parsed before the middleware, its
 //     values and files count in place of the bytes. If an outer handler read the body
-//     without parsing a form, the request is refused with 500; this is not noticed for a
-//     body of unknown length.
+//     without parsing a form, the request is refused with 500. The middleware cannot
+//     detect this for a body of unknown length.
 //   - Without a [Transaction], a crash between the effect and its record leaves the key in
 //     doubt. The key is also in doubt if the store makes a claim but twice fails to
 //     confirm it: the request is refused with 503, although its key is claimed.

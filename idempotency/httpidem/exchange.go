@@ -33,7 +33,7 @@ type exchange struct {
 	seen Observation
 }
 
-// end releases memory and reports the observation, even during a panic.
+// end releases the body buffers and calls Config.Observe, even during a panic.
 func (e *exchange) end() {
 	if e.written != nil {
 		e.written.close()

@@ -83,8 +83,8 @@ func TestFormParsedOutside(t *testing.T) {
 	}
 }
 
-// If an outer handler has read the body, the middleware refuses the request: without the
-// payload, two different requests could look equal.
+// The middleware refuses a request whose body an outer handler has read. Without the body,
+// requests with different bodies would have equal fingerprints.
 func TestBodyReadOutside(t *testing.T) {
 	for name, first := range map[string]func(*http.Request){
 		"all":    func(r *http.Request) { _, _ = io.ReadAll(r.Body) },

@@ -26,7 +26,7 @@ func parseKey(values []string) (string, error) {
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
 		key, err = unquote(quoted)
 	} else {
-		err = checkBare(text)
+		err = checkUnquoted(text)
 	}
 	switch {
 	case err != nil:
@@ -63,9 +63,9 @@ func unquote(s string) (string, error) {
 	return "", errors.New("the closing quote is missing")
 }
 
-// checkBare refuses special characters in a key without quotes. A semicolon would begin
-// parameters, and a comma may separate two keys that a proxy merged from two headers.
-func checkBare(s string) error {
+// checkUnquoted refuses characters with an ambiguous meaning in a key without quotes. For
+// example, a comma may separate two keys: proxies merge two headers in this way.
+func checkUnquoted(s string) error {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || strings.IndexByte(`",;\`, c) >= 0 {
 			return fmt.Errorf("byte %#02x at position %d; use printable ASCII, in double quotes if it has spaces, commas or semicolons", c, i)

@@ -78,8 +78,8 @@ func (e *exchange) claimAndRun() error {
 			return e.refuse(storeUnavailable, err)
 		}
 	}
-	// This deferred call runs before cancel: some transactions end with ctx, and only an
-	// open transaction can be rolled back.
+	// Roll back before the deferred cancel runs: cancel may end the transaction, and then
+	// Rollback would fail.
 	defer func() { _ = e.session.rollBack() }()
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &e.session, Policy: e.config.Policy})
 	if err != nil {

@@ -26,7 +26,7 @@ type Observation struct {
 	//   - Absent: the handler did not run.
 	Ended idempotency.Status
 
-	// Retained reports, after a run, that the stored answer includes its body.
+	// Retained is true if the handler ran and the stored answer includes the body.
 	Retained bool
 
 	// Err is the reason why the request was not served as usual, or nil.

@@ -137,8 +137,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// synced waits until Observe was called for n requests, because a client may see the end
-// of its connection before the goroutine of the handler ends.
+// synced waits until n requests have ended: the last step of a request is to call Observe.
+// Clients may see the end of their connections earlier.
 func synced(t *testing.T, g *rig, n int) {
 	t.Helper()
 	for range 1000 {
@@ -275,8 +275,8 @@ func TestClientLeaves(t *testing.T) {
 	s := g.server(t, func(w http.ResponseWriter, r *http.Request) {
 		close(began)
 		<-left
-		// The server notices within 100 ms that the client left. The handler's context
-		// must not end then.
+		// The server notices within 100 ms that the client left, but must not cancel the
+		// handler's context.
 		select {
 		case <-r.Context().Done():
 			http.Error(w, "canceled", http.StatusInternalServerError)

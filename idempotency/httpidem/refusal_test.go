@@ -53,8 +53,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s where DELETE needs a key: got %+v", tc.method, got)
 		}
 	}
-	// A request that passes through gets the server's ResponseWriter, which supports
-	// streaming.
+	// The handler of an unprotected request gets the server's ResponseWriter, so it can
+	// stream its answer.
 	if _, ok := seen.(http.Flusher); !ok {
 		t.Error("a request that passes has no Flusher")
 	}

@@ -18,7 +18,7 @@ var storeUnavailable = problem{
 // answerRun answers a request whose handler ran. The outcome of the run is already
 // recorded; err is the error of idempotency.Guard.Do.
 func (e *exchange) answerRun(err error) error {
-	if e.judgement == proven {
+	if e.judgement == succeeded {
 		if err != nil {
 			e.seen.Ended = idempotency.Running
 			return e.refuse(problem{
@@ -42,12 +42,12 @@ func (e *exchange) answerRun(err error) error {
 	}
 	a := answer{status: e.written.status, header: e.written.sent, body: e.response.data, length: e.written.length}
 	if e.written.dropped {
-		a = withoutBody(a)
+		a = replaceBody(a)
 		e.seen.Problem = NotRetained
 	}
 	e.seen.Status = a.status
-	// Remove the headers of outer handlers before sending. The answer has copies of these
-	// headers, except those that the handler removed.
+	// The headers set by outer handlers are copied in a.header, unless the handler removed
+	// them. Clear the originals, so that removed headers are not sent.
 	clear(e.w.Header())
 	delete(a.header, "Trailer")
 	delete(a.header, replayedHeader)
@@ -92,11 +92,11 @@ func (e *exchange) explain(err error) error {
 }
 
 // refuseInProgress answers that an operation with this key is running. Retry-After is the
-// operation's age, at most the rest of the lease, and at least a second. Clients thus
-// retry short operations soon and long ones rarely.
+// time that the operation has already run, so clients retry short operations soon and long
+// operations rarely.
 func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
-	wait := max(min(elapsed, err.RetryAfter), time.Second)
+	wait := max(min(elapsed, err.RetryAfter), time.Second) // err.RetryAfter is the rest of the lease
 	if e.config.Rules.StatusURL != nil {
 		if url := e.config.Rules.StatusURL(e.withFreshBody(e.r.Context()), e.key); url != "" {
 			e.seen.Status = http.StatusAccepted
@@ -125,7 +125,7 @@ func (e *exchange) replay(got idempotency.Answer) error {
 	}
 	a.header = e.keptHeaders(a.header)
 	if !a.retained {
-		a = withoutBody(a)
+		a = replaceBody(a)
 		e.seen.Problem = NotRetained
 	}
 	a.header.Set(replayedHeader, "true")
@@ -134,8 +134,9 @@ func (e *exchange) replay(got idempotency.Answer) error {
 	return nil
 }
 
-// withoutBody returns the answer with a problem document in place of its body.
-func withoutBody(a answer) answer {
+// replaceBody returns the answer with a new body: a problem document, which says that the
+// original body was too large to keep.
+func replaceBody(a answer) answer {
 	header := http.Header{}
 	for name, values := range a.header {
 		if !strings.HasPrefix(name, "Content-") && name != "Etag" && name != "Last-Modified" && name != "Repr-Digest" {

@@ -9,10 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// run is the state of a run, carried by the handler's context.
+// run is one call of the handler with a claimed key. The handler's context carries it.
 type run struct {
 	claimed idempotency.Outcome
-	notDone atomic.Bool
+	notDone atomic.Bool // NotDone was called
 }
 
 type runKey struct{}
@@ -30,14 +30,14 @@ func NotDone(ctx context.Context) {
 	}
 }
 
-// Claimed returns the outcome of the claim under which the handler runs. ok is false
-// outside of a run, for example for a request without a key.
+// Claimed returns the store's answer to the claim of the request's key. ok is false if no
+// key was claimed, for example for a request without a key.
 //
-// Pass the fence of the outcome's record to targets that refuse smaller fences: a later
-// claimant of the key has a greater fence.
+// Pass out.Record.Fence to targets that refuse smaller fences: a later claimant of the key
+// has a greater fence.
 //
-// The decision is idempotency.Reclaimed if an earlier run may have had an effect. This
-// happens only if the policy allows another run.
+// A policy with Window or Resend allows a second run. If out.Decision is then
+// idempotency.Reclaimed or idempotency.Renewed, an earlier run may have had an effect.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -46,39 +46,40 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	return r.claimed, true
 }
 
-// judgement says whether a finished run had an effect.
+// judgement says whether a run of the handler had an effect.
 type judgement uint8
 
 const (
-	proven  judgement = iota // the handler's answer is final and is stored
-	refuted                  // the run certainly had no effect: the request may run again
-	unknown
+	succeeded judgement = iota // the handler's answer is final and is stored
+	noEffect                   // the run certainly had no effect: the request may run again
+	unknown                    // the run may have had an effect
 )
 
-// judge decides whether a finished run had an effect. The parameter notDone is true if
-// the handler called NotDone; late is true if the handler answered after the end of its
-// context.
+// judge returns the judgement for the status of the handler's answer. The parameter
+// notDone is true if the handler called NotDone; late is true if the handler answered
+// after the end of its context.
 func judge(status int, notDone, late bool) judgement {
 	if notDone {
-		return refuted
+		return noEffect
 	}
 	if late || status >= http.StatusInternalServerError {
 		return unknown
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
-		return refuted
+		return noEffect
 	default:
-		return proven
+		return succeeded
 	}
 }
 
-// exchange.run returns errRefuted and errUnknown to [idempotency.Guard.Do] only; they
-// never reach Observation.Err. errPanicked is the Observation.Err of a request that
-// panicked.
 var (
-	errRefuted  = errors.New("httpidem: nothing happened")
+	// With these errors exchange.run reports its judgement to [idempotency.Guard.Do]. They
+	// never reach Observation.Err.
+	errNoEffect = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")
+
+	// errPanicked is Observation.Err after a panic.
 	errPanicked = errors.New("httpidem: the handler, or a function of the configuration, panicked")
 )
 
@@ -100,12 +101,15 @@ type Transaction interface {
 	Rollback() error
 }
 
-// session is the idempotency.Store of one request. With Config.Begin it passes calls to
-// the transaction, otherwise to the embedded Store.
+// session is the idempotency.Store that the guard of one request calls. It passes the
+// calls to the request's transaction, or to the embedded Store if tx is nil.
 type session struct {
 	idempotency.Store
-	tx             Transaction
-	smaller        func() (idempotency.Result, error)
+	tx Transaction
+
+	// smaller returns the result without the answer's body.
+	smaller func() (idempotency.Result, error)
+
 	retained       bool  // the result includes the body of the answer
 	completeCalled bool  // Transaction.Complete was called and must not be called again
 	rolledBack     bool  // Transaction.Rollback was called
@@ -121,20 +125,19 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 	return s.Store.Claim(ctx, c)
 }
 
-// Finish implements idempotency.Store. In a transaction it stores a result and commits;
-// it leaves all other endings to rollBack(). If the store refuses a result as too large,
-// Finish tries once more with the result of s.smaller.
+// Finish implements idempotency.Store. If the store refuses a result as too large, Finish
+// stores the result without the answer's body. In a transaction, Finish also commits.
 func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	result, completed := t.Result()
 	switch {
-	case !completed && s.tx != nil:
+	case !completed && s.tx != nil: // a run without a result is rolled back later
 		return nil
 	case !completed:
 		s.finishErr = s.Store.Finish(ctx, ref, t)
 		return s.finishErr
 	case s.completeCalled:
-		// Guard may call Finish again after an ambiguous error. A commit cannot be
-		// repeated: return the error of the first commit.
+		// The guard repeats the call if it does not know whether the first call succeeded.
+		// A transaction cannot commit twice, so return the first error again.
 		return s.completeErr
 	}
 	complete := func(r idempotency.Result) error {

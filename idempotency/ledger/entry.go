@@ -55,11 +55,9 @@ const (
 	Purged    Event = "purged" // the expired key's row was deleted
 )
 
-// Entries with these events come from callers of the store: see [Remark].
-//
-// If a store answers a claim with Duplicate or Conflict, it adds no entry: the claim
-// changes no record, and the number of such claims is unbounded. A caller may add an
-// entry.
+// Callers of a store may add entries with these events: see [Remark]. The store itself
+// adds none, because duplicates and conflicts change no record and are unlimited in
+// number.
 const (
 	DuplicateDetected Event = "duplicate_detected"
 	ConflictDetected  Event = "conflict_detected"
@@ -68,12 +66,12 @@ const (
 	Masked            Event = "masked"        // data was partly masked or generalised
 )
 
-// Remark is an event added by a caller.
+// Remark is an event of a key, added to the ledger by a caller of the store.
 type Remark struct {
 	Event Event // one of DuplicateDetected, ConflictDetected, ReplayTriggered, CAREEnforced, Masked
 	Key   idempotency.Key
 
-	// Fence is the fence of the related claim, or 0.
+	// Fence is the fence of the key's claim to which the remark refers, or 0.
 	Fence int64
 
 	Dataset idempotency.Dataset
@@ -102,7 +100,7 @@ func (r Remark) Check() error {
 		return err
 	}
 	var invalid *idempotency.InvalidError
-	// A note has the same limits as idempotency.Failure.Reason, so use that check.
+	// A note has the same limits as the reason of a failure: use the check of failures.
 	if errors.As(idempotency.Failure{Reason: r.Note}.Check(), &invalid) {
 		return &idempotency.InvalidError{Field: "Remark.Note", Rule: invalid.Rule}
 	}
@@ -127,12 +125,12 @@ type Entry struct {
 	Generation, Fence, Attempts int64
 
 	// Status is the record's status after the event, in the text form of package
-	// sqlstore. "" means that the event changed no record. "released" means that the
-	// claim was taken back: the key has no record, as before the claim.
+	// sqlstore. It is "" for a [Remark], which changes no record. It is "released" if the
+	// claimant withdrew the claim of a new key: the key has no record, as before.
 	Status string
 
-	// Resend is the field Resend of the claim: the claimant asked to run the operation
-	// again although its outcome was unknown.
+	// Resend is true for a claim that permitted a second run of an operation with an
+	// unknown outcome: see [idempotency.Claim].
 	Resend bool
 
 	// Fingerprint is the record's fingerprint of the request. Body is the hash of the

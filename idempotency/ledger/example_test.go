@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// An auditor needs only a file written by Export of package sqlstore, and the head of its
-// last seal (number and hash), logged when the seal was written.
+// An auditor verifies an exported ledger file without the database. The number and hash of
+// the file's last seal (its head) were logged when the seal was written.
 func ExampleVerify() {
 	file, err := os.ReadFile("testdata/ledger.jsonl")
 	if err != nil {

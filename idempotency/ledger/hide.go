@@ -24,17 +24,17 @@ func CheckSecret(secret []byte) error {
 	return nil
 }
 
-// Hide returns the key as written by a store with this secret. Use Hide to find the
-// entries of a known key. "hmac-sha256:" and an HMAC-SHA-256 in hexadecimal replace the
-// scope and the value. The operation stays. A guess of a scope or value cannot be tested
-// without the secret.
+// Hide returns the key as a store with this secret writes it to the ledger. Use Hide to
+// find the entries of a known key. The scope and the value become "hmac-sha256:" and an
+// HMAC-SHA-256 in hexadecimal. The operation is unchanged. Without the secret, a guess of
+// a scope or value cannot be checked.
 //
 // The HMACs cover these texts, each preceded by its length in eight big-endian bytes:
 //
 //   - for the scope: "sqsfifo ledger scope 1" and the scope
 //   - for the value: "sqsfifo ledger value 1", the scope and the value
 //
-// Equal values in different scopes therefore have different hashes.
+// Equal values in different scopes therefore have different HMACs.
 func Hide(secret []byte, k idempotency.Key) idempotency.Key {
 	return idempotency.Key{
 		Scope: HideScope(secret, k.Scope), Operation: k.Operation,

@@ -13,8 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// The hash of a scope depends on the secret, the hash of a value also on the scope. The
-// scopes and values "tenant", "p-1" and "tenantp", "-1" have different hashes.
+// A hidden scope depends on the secret; a hidden value also depends on the scope. Scope
+// and value are not just concatenated: "tenant" with "p-1" differs from "tenantp" with
+// "-1".
 func TestHide(t *testing.T) {
 	one, two := bytes.Repeat([]byte{1}, ledger.MinSecret), bytes.Repeat([]byte{2}, ledger.MinSecret)
 	k := idempotency.Key{Scope: "tenant", Operation: "pay", Value: "p-1"}

@@ -21,8 +21,8 @@ type Leaf struct {
 // leafSize is the encoded size of a leaf in bytes.
 const leafSize = 16 + sha256.Size
 
-// Seal covers the entries of one epoch (see the field Epoch) from the end of the previous
-// seal to End, which is excluded.
+// Seal lists the ledger's entries from the end of the previous seal to End, which is
+// excluded. All of these entries belong to one epoch.
 type Seal struct {
 	// N counts from 1 without gaps.
 	N int64
@@ -37,8 +37,8 @@ type Seal struct {
 	// entries.
 	Fence int64
 
-	// End is greater than the [Place] of each entry of the seal. Stores add no further
-	// entries of the seal's epoch with a smaller Place.
+	// End is greater than the [Place] of each listed entry. No later entry of this epoch
+	// has a smaller Place than End.
 	End Place
 
 	// At is the time of sealing in whole microseconds, by the store's clock.
@@ -49,7 +49,7 @@ type Seal struct {
 	Hash     Hash // the recorded hash; see [Seal.Sum]
 }
 
-// Head returns the head of a ledger with s as its last seal.
+// Head returns the seal's number and hash.
 func (s Seal) Head() Head { return Head{N: s.N, Hash: s.Hash} }
 
 // Sum returns the SHA-256 of the text "sqsfifo ledger seal 1", N, Epoch, Fence, End

@@ -36,13 +36,13 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// TamperError names the first faulty entry or seal. An edit may be hidden by recomputing
-// later hashes; the error then names the edit or the seal after the edit.
+// TamperError names a faulty entry or seal. If later hashes were recomputed to hide an
+// edit, the error may name a later seal instead of the edit.
 type TamperError struct {
 	Kind Kind
 
-	// Seal is the number of the faulty or missing seal, or of a faulty entry's seal. It
-	// is 0 if the number cannot be read.
+	// Seal is the number of the faulty or missing seal. For a faulty entry, it is the
+	// number of the entry's seal. It is 0 if the number cannot be read.
 	Seal int64
 
 	// Seq is the entry's number, or 0 for a seal. Other is the second of two swapped

@@ -16,20 +16,20 @@ type Report struct {
 
 	Seals, Entries int64
 
-	// Trimmed is the number of the last seal with exported and deleted entries, or 0 for
-	// a complete ledger.
+	// Trimmed is the number of the last seal whose entries were exported and then deleted,
+	// or 0 for a complete ledger.
 	//
-	// To verify that the ledger continues the exported part, pass the head of this or a
-	// later seal. One head is enough: each seal's hash depends on all earlier seals.
+	// To verify that the ledger continues the deleted part, pass Verify the head of this
+	// seal, or of any later seal: the hash of a seal depends on all earlier seals.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after
 	// [MaxFaults] faults.
 	Faults []*TamperError
 
-	// Confirmed is the number of the last seal confirmed by a head passed to Verify, or 0.
-	// Up to this seal the ledger is unchanged since the caller read the head; later seals
-	// are only mutually consistent.
+	// Confirmed is the number of the last seal whose hash equals a head passed to Verify,
+	// or 0. Up to this seal, the ledger is unchanged since the caller read the head. Later
+	// seals may have been rewritten with new hashes.
 	Confirmed int64
 }
 
@@ -46,13 +46,13 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify], but begins after the seal of the head in the parameter
-// after, for example at a second export. With the zero Head, lines begin with the first
-// seal.
-func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
-	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
+// VerifyAfter is like [Verify] for lines without the beginning of the ledger, for example
+// a second export. The parameter previous is the head of the last seal before the lines.
+// With the zero Head, lines begin with the first seal.
+func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
+	v := &verifier{report: Report{Head: previous}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.compareKeptHeads(0) // keptHeads may contain the head of the seal before the first line
+	v.compareKeptHeads(0) // check the head previous, which has no line
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
@@ -108,9 +108,9 @@ type verifier struct {
 	currentLine int    // line number of current
 	skipEntries bool   // the current seal is faulty, so its entries are not checked
 	rows        []Line // entries read after current
-	leaves      []Leaf // leaves of the current seal, without those of missing entries
+	leaves      []Leaf // entries listed in the current seal, except entries reported as missing
 
-	malformed map[Place]bool // places of invalid rows, whose faults were already reported
+	malformed map[Place]bool // places of entries already reported as invalid
 }
 
 func (v *verifier) readLine(l Line) error {
@@ -216,8 +216,8 @@ func (v *verifier) checkEntries(partial bool) {
 	v.compareKeptHeads(v.currentLine)
 }
 
-// mismatch describes the fault at index i: a row and a leaf of the seal v.current differ,
-// or one of them is missing.
+// mismatch describes the fault at index i: the entry in the file (v.rows) and the entry in
+// the list of the seal (v.leaves) differ, or one of the two is missing.
 func (v *verifier) mismatch(i int) *TamperError {
 	s := v.current
 	found := func(kind Kind, seq int64, rule string) *TamperError {
@@ -273,8 +273,8 @@ func (v *verifier) mismatch(i int) *TamperError {
 	}
 }
 
-// compareKeptHeads compares the last checked seal with the kept head of the same number,
-// if any. It drops the kept heads of this and earlier seals.
+// compareKeptHeads compares the last checked seal with the head that the caller kept for
+// this seal, if any. It removes the heads of all checked seals from v.keptHeads.
 func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {
