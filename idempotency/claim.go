@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Forever, as a TTL, makes a record permanent. As [Terms.ResendFor], Forever marks an
-// operation that is safe to repeat at any time.
+// Forever is the longest duration. A record with the TTL Forever never expires. For
+// [Terms.ResendFor], Forever means that a second run is safe at any time.
 const Forever time.Duration = math.MaxInt64
 
 // MaxBatch is the largest number of claims in one call of the method ClaimBatch of a
@@ -65,12 +65,12 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t and the token in the parameter earlier have the same owner,
-// and the process of t started later. See [NewTokenOf].
+// Succeeds reports whether t and other have the same owner, and the process of t started
+// after the process of other. See [NewTokenOf].
 //
-// When t claims a key, a store then treats a lease of the earlier token as ended.
-func (t Token) Succeeds(earlier Token) bool {
-	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
+// If so, a claim with the token t need not wait for the lease of a claim with other.
+func (t Token) Succeeds(other Token) bool {
+	return bytes.Equal(t[:ownerEnd], other[:ownerEnd]) && bytes.Compare(other[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }
 
 // String returns the token in hexadecimal.
@@ -87,12 +87,12 @@ type Terms struct {
 	// [Forever] never expires.
 	TTL time.Duration
 
-	// ResendFor is the time, counted from the first attempt, in which a second run is
-	// safe although the outcome of an earlier attempt is unknown. The operation's target
-	// then recognises the repetition. 0 means never, [Forever] means always.
+	// ResendFor is the time after the first attempt in which a second run is safe, for
+	// example because the operation's target still recognises a repetition. 0 means
+	// never, [Forever] means always.
 	//
-	// The store keeps ResendFor with the record. A later claimant with other terms does
-	// not change it.
+	// A claim granted as [New] stores the end of this time in [Record.ResendUntil].
+	// Claims granted as [Renewed] or [Reclaimed] do not change ResendUntil.
 	ResendFor time.Duration
 }
 
@@ -120,11 +120,11 @@ type Claim struct {
 	// set, the store keeps them with the record. Group holds at most [MaxGroup] bytes,
 	// Body at most [MaxBody].
 	//
-	// Run the operation with Body and Group of the returned record, not of the claim: an
-	// earlier attempt may have used the recorded bytes.
+	// After a grant, run the operation with the Body and Group in [Outcome.Record]. An
+	// earlier attempt may have used these bytes, and they may differ from the claim's.
 	//
-	// Seal, the hash of Body and Group (see [SealOf]), is optional. The store reports a
-	// difference from the record's seal as [Outcome.Drift].
+	// Seal, the hash of Body and Group (see [SealOf]), is optional. If the record has the
+	// hash of other bytes, the store sets [Outcome.Drift].
 	Seal  Seal
 	Group string
 	Body  []byte

@@ -20,8 +20,8 @@ const (
 	Renewed
 
 	// Reclaimed: the claim was granted after another claimant's lease had ended. The
-	// operation may have taken effect already. A second run is safe (before
-	// [Record.ResendUntil]), or the claimant asked for it ([Claim.Resend]).
+	// operation may have taken effect already. Stores grant such a claim only while a
+	// second run is safe (until [Record.ResendUntil]) or if [Claim.Resend] is set.
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.
@@ -50,8 +50,8 @@ const (
 	// Full: the store has no room for another key. Stores never evict a key.
 	Full
 
-	// OverQuota: the key's scope has as many unfinished operations as the store allows for
-	// one scope. Only claims that would be New are refused. See [DefaultQuota].
+	// OverQuota: the key's scope has as many unfinished operations as the store allows
+	// for one scope. Only claims that would be New are refused. See [DefaultQuota].
 	OverQuota
 )
 
@@ -76,8 +76,8 @@ func (d Decision) Granted() bool { return d == New || d == Renewed || d == Recla
 // Decide is pure. It is the only definition of the rules for claims: every store decides
 // like Decide. Decide never returns [Full] or [OverQuota].
 //
-// All end times are exclusive: at LeaseUntil the lease is over. The lease is over earlier
-// if c comes from a later process of the lease's owner: see [NewTokenOf].
+// All end times are exclusive: at LeaseUntil the lease is over. The lease of a process
+// that has restarted is over as soon as the new process claims the key: see [NewTokenOf].
 func Decide(found Record, c Claim, now time.Time) Decision {
 	switch {
 	case found.Status == Absent || found.Expired(now):
@@ -104,8 +104,9 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 // Grant returns the record after a granted claim. It panics unless the decision d, the
 // result of [Decide], is [New], [Renewed] or [Reclaimed].
 //
-// A renewed claim keeps its fence; other claims get the parameter fence. Grant is pure.
-// The Body of the returned record shares memory with the Body of c or found.
+// If d is Renewed, the record keeps its Fence. Otherwise Fence becomes the argument
+// fence. Grant is pure. The Body of the returned record shares memory with c.Body or
+// found.Body.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {
 	now = micros(now)
 	r := found
@@ -120,7 +121,7 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 	case New:
 		r = Record{
 			Key: c.Key, Generation: found.Generation, Fingerprint: c.Fingerprint, Seal: c.Seal, Group: c.Group, Body: c.Body,
-			Attempts: 1, LeaseUntil: r.LeaseUntil, DoubtSince: now, ResendUntil: resend(now, c.Terms.ResendFor),
+			Attempts: 1, LeaseUntil: r.LeaseUntil, DoubtSince: now, ResendUntil: resendUntil(now, c.Terms.ResendFor),
 			Created: now, Dataset: c.Dataset, ReadAt: now,
 		}
 		if c.Terms.TTL != Forever {
@@ -130,7 +131,8 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		// The last claim was released. That claim has already increased Generation.
+		// The last claim was released. It has already increased Generation, so keep the
+		// number.
 		case found.Status == Absent && found.Generation > 0:
 		default:
 			r.Generation++
@@ -145,9 +147,9 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 // distantFuture represents [Forever] in stored times.
 var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// resend returns the end of the period in which a second run is safe: now + d, or the
-// zero time if d is 0 (never).
-func resend(now time.Time, d time.Duration) time.Time {
+// resendUntil returns the value of Record.ResendUntil: now + d, or the zero time if d is
+// 0, because a second run is then never safe.
+func resendUntil(now time.Time, d time.Duration) time.Time {
 	if d == 0 {
 		return time.Time{}
 	}
@@ -186,8 +188,8 @@ type Outcome struct {
 	Quota int64
 }
 
-// NewOutcome returns the outcome of the claim c with the decision d and the record r. It
-// sets [Outcome.Drift] from the Seals of c and r.
+// NewOutcome returns the outcome of the claim c with the decision d and the record r. To
+// set [Outcome.Drift], it compares the Seals of c and r (hashes of the requests).
 func NewOutcome(d Decision, r Record, c Claim) Outcome {
 	drift := d != New && d != Conflict && r.Seal != (Seal{}) && c.Seal != (Seal{}) && r.Seal != c.Seal
 	return Outcome{Decision: d, Drift: drift, Record: r}
@@ -200,8 +202,8 @@ func (o Outcome) Ref() Ref { return Ref{Key: o.Record.Key, Fence: o.Record.Fence
 // [InProgress], and 0 otherwise. If the record does not show a running lease, because
 // another call was writing the record, RetryAfter returns 100 ms.
 //
-// The remaining lease is the difference of two readings of the store's clock, so callers
-// can wait with any clock.
+// The remaining lease is LeaseUntil minus ReadAt. Both times come from the store's clock,
+// so the result is right even if the caller's clock is wrong.
 func (o Outcome) RetryAfter() time.Duration {
 	const busy = 100 * time.Millisecond
 	if o.Decision != InProgress {

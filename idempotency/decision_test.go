@@ -44,7 +44,7 @@ func TestDecideAtInstants(t *testing.T) {
 		{running, other, time.Minute, idempotency.Reclaimed},
 		{running, other, 5*time.Minute - 1, idempotency.Reclaimed},
 		{running, other, 5 * time.Minute, idempotency.Unresolved},
-		{running, other, 100 * time.Hour, idempotency.Unresolved}, // running operations never expire
+		{running, other, 100 * time.Hour, idempotency.Unresolved}, // a TTL never ends a running operation
 		{running, c, 100 * time.Hour, idempotency.Renewed},
 		{done, other, time.Hour - 1, idempotency.Duplicate},
 		{done, other, time.Hour, idempotency.New},
@@ -66,9 +66,11 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// After each random claim and each random call of Finish: fences have grown, except after
-// a renewal; a later claim of an operation has not changed its body; no operation in
-// doubt has begun again as New.
+// Random claims and endings of one key must keep these rules:
+//
+//   - A granted claim increases the record's Fence, unless it is Renewed.
+//   - A claim granted as Renewed or Reclaimed does not change the stored request.
+//   - While an attempt may have taken effect, no claim is granted as New.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -77,7 +79,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 		var r idempotency.Record
 		now, fence := t0, int64(0)
 		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
-		effect := false // an attempt took effect; the record does not show this
+		hiddenEffect := false // an attempt took effect; the record does not show this
 		for range 60 {
 			if rng.IntN(3) > 0 {
 				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
@@ -100,7 +102,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				switch {
 				case d == idempotency.New && before.Status == idempotency.Running:
 					t.Fatal("a running operation began anew")
-				case d == idempotency.New && effect:
+				case d == idempotency.New && hiddenEffect:
 					t.Fatal("an operation in doubt began anew")
 				case d != idempotency.New && (string(r.Body) != string(before.Body) || r.Fingerprint != before.Fingerprint || !r.DoubtSince.Equal(before.DoubtSince)):
 					t.Fatal("a later claim changed the stored bytes, the fingerprint or the begin of the doubt")
@@ -111,7 +113,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				}
 				// In half of the cases the claimant performs the side effect, and then
 				// crashes.
-				effect = effect || rng.IntN(2) == 0
+				hiddenEffect = hiddenEffect || rng.IntN(2) == 0
 				continue
 			}
 			ref := idempotency.Ref{Key: newClaim().Key, Fence: max(1, r.Fence-int64(rng.IntN(2)))}
@@ -120,16 +122,17 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			// If Prior.Status is not Running, only this claim can have had the effect.
-			// Releasing the claim would then be wrong.
+			// If hiddenEffect is set and no earlier claim is in doubt (Prior.Status is
+			// not Running), the current claim took effect. Its claimant must not release
+			// it (case 1) or report that it had no effect (case 2).
 			case 1:
-				if effect && r.Prior.Status != idempotency.Running {
+				if hiddenEffect && r.Prior.Status != idempotency.Running {
 					continue
 				}
 				tr = idempotency.Released()
 			case 2:
-				if effect && r.Prior.Status != idempotency.Running {
-					continue // this claim had the effect: ProvenForClaim would be wrong
+				if hiddenEffect && r.Prior.Status != idempotency.Running {
+					continue
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
 			case 3:
@@ -144,9 +147,9 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			}
 			r = next
 			if proof && r.Status == idempotency.Succeeded {
-				effect = false // the record knows now that the operation took effect
+				hiddenEffect = false // the record shows the success now
 			}
-			if effect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
+			if hiddenEffect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
 				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)
 			}
 		}

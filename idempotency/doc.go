@@ -16,8 +16,9 @@
 // granted; the other claims get a [Decision] with the reason for the refusal. Each grant
 // has a fence, a number that only grows for a key, and the call that ends a claim carries
 // the claim's fence. An overtaken claimant gets [ErrStaleClaim] and changes nothing. If a
-// claimant dies without a proof, the outcome is unknown, not a failure: the operation is
-// [Unresolved] unless a second run is known to be safe.
+// claimant dies before it reports whether the operation took effect, the outcome is
+// unknown, not a failure: the operation is [Unresolved] unless a second run is known to
+// be safe.
 //
 // [Guard] wraps a function in these steps. [Validator] does the same for pipeline runs
 // with keys computed from datasets. [Memory] is a store for tests. Package sqlstore keeps

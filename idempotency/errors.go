@@ -16,8 +16,8 @@ var (
 	// fence.
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 
-	// ErrBusy: the end or extension of a claim waited for another writer of its key until
-	// the context ended. The call changed nothing. Repeat the call.
+	// ErrBusy: other calls were writing the key's record until this call gave up. Repeat
+	// the call. It changed nothing, unless the error also wraps [ErrAmbiguous].
 	ErrBusy = errors.New("the key is being written")
 
 	// ErrUnwritable: the store refuses all writes until an operator repairs the store,

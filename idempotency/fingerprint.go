@@ -21,7 +21,8 @@ type Fingerprint struct {
 	// specs are never compared: see [Unjudged].
 	Spec string
 
-	// Sum is the SHA-256 of the request, computed by the method that Spec names.
+	// Sum is the SHA-256 of the request's content. Spec determines the hashed fields and
+	// their encoding.
 	Sum [sha256.Size]byte
 }
 
@@ -55,9 +56,9 @@ func (f Fingerprint) check() error {
 // Seal is a hash of a request's exact body and group: see [SealOf]. The zero Seal means
 // no seal.
 //
-// A request with the key and the [Fingerprint] of a record, but another seal, is the same
-// request in another encoding. Stores report such a request as [Outcome.Drift]. They
-// never report the zero Seal as drift.
+// If a claim has the key and the [Fingerprint] of a record, but another Seal, it is the
+// same request in other bytes, usually another encoding. Stores then set [Outcome.Drift],
+// unless one of the two Seals is zero.
 type Seal [sha256.Size]byte
 
 // SealOf returns the SHA-256 of body and group, each preceded by its length as eight

@@ -8,8 +8,8 @@ import (
 // Ref identifies a granted claim. Pass the fence to the target of a side effect if the
 // target can check fences.
 //
-// Fence alone identifies the claim: a store never uses a fence for two claims. Each later
-// grant of the key has a greater fence, except a renewal of the claim.
+// Fence alone identifies the claim: a store gives each fence to one claim only. A new
+// claim of the key gets a greater fence; a claim granted as [Renewed] keeps its fence.
 type Ref struct {
 	Key   Key
 	Fence int64
@@ -26,26 +26,26 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// Proof says which attempts of an operation certainly had no effect. The caller of
-// [FailedWith] vouches for it.
+// Proof says which attempts of an operation certainly had no effect. The store trusts the
+// caller of [FailedWith] and does not check the proof.
 type Proof uint8
 
 const (
-	// NoProof: an attempt under this claim may have taken effect. The lease ends now, and
-	// the outcome of the operation stays unknown.
+	// NoProof: there is no proof, so an attempt under this claim may have taken effect.
+	// The lease ends now, and the outcome of the operation stays unknown.
 	NoProof Proof = iota
 
-	// ProvenForClaim: no attempt under this claim took effect. The operation has failed,
-	// unless the outcome of an earlier claim is unknown: the outcome of the operation
-	// then stays unknown.
+	// ProvenForClaim: no attempt under this claim took effect. The status becomes
+	// [Failed]. If an attempt under an earlier claim may have taken effect, the status
+	// stays [Running].
 	ProvenForClaim
 
-	// ProvenForAll: no attempt took effect, neither under this claim nor under an earlier
-	// claim of the operation. The operation has failed.
+	// ProvenForAll: no attempt under any claim of the operation took effect. The status
+	// becomes [Failed].
 	ProvenForAll
 )
 
-// Failure ends a claim without a result.
+// Failure describes an attempt without a result: see [FailedWith].
 type Failure struct {
 	Proof Proof
 
@@ -90,13 +90,14 @@ func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} 
 
 // Released takes back a claim whose operation did not begin. The lease ends.
 //
-// The record's status becomes what it was before the claim, or [Absent] if the record had
-// expired before the claim. If the status becomes [Failed], Created and Expires also
-// become what they were. Fence and Attempts are not restored.
+// The record gets back its status from before the claim. If the record had expired before
+// the claim, the status becomes [Absent]. A [Failed] record also gets back its old
+// Created and Expires. Fence and Attempts keep their new values.
 func Released() Ending { return Ending{kind: released} }
 
-// Extended continues a claim: its lease ends no earlier than the given time from now.
-// Only implementations of [Store.Extend] need Extended: they pass it to [Finish].
+// Extended is for implementations of [Store.Extend]. With this Ending, [Finish] does not
+// end the claim, but moves the end of the lease to now + lease, unless it is later
+// already.
 func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
 
 // Check returns nil, or an [*InvalidError] naming the invalid field.
@@ -118,8 +119,8 @@ func (t Ending) Check() error {
 	}
 }
 
-// String returns "complete", "fail", "release" or "extend", and the text "nothing" for the
-// zero Ending.
+// String returns "complete", "fail", "release" or "extend", and the text "nothing" for
+// the zero Ending.
 func (t Ending) String() string {
 	return [...]string{"nothing", "complete", "fail", "release", "extend"}[t.kind]
 }
@@ -153,7 +154,7 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 		return r, stale(found, ref)
 	}
 	if found.Status != Running || found.Token == (Token{}) {
-		if !madeBefore(found, t) {
+		if !isRepeat(found, t) {
 			return r, stale(found, ref)
 		}
 		return r, nil
@@ -198,10 +199,10 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// madeBefore reports whether an earlier call of [Finish] with the ending t may have
-// produced the record in found. The caller has checked that the last claim of this record
-// has ended.
-func madeBefore(found Record, t Ending) bool {
+// isRepeat reports whether an earlier call of [Finish] may already have applied the
+// ending t to the record found. The caller has checked that the record's last claim has
+// ended.
+func isRepeat(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:
 		return found.Status == Succeeded && found.Result.Hash() == t.result.Hash()

@@ -66,9 +66,9 @@ type Request struct {
 	Body        []byte
 	Dataset     Dataset
 
-	// Recompute returns the fingerprint of a stored request, computed by the method that
-	// Fingerprint.Spec names. Recompute is needed only after a change of the method: see
-	// [ClaimAcross].
+	// Recompute computes the fingerprint of a stored request with the Spec of the field
+	// Fingerprint. Only programs that have changed their computation of fingerprints need
+	// Recompute: see [ClaimAcross].
 	Recompute func(Record) (Fingerprint, error)
 }
 
@@ -90,13 +90,13 @@ type Answer struct {
 	Record Record
 }
 
-// NotDone marks an error of an operation that certainly had no effect. [Guard.Do] records
-// the operation as failed, so the operation may run again. Any other error leaves the
-// outcome unknown. NotDone returns nil for a nil error.
+// NotDone marks the error of an operation that certainly had no effect. [Guard.Do]
+// records the operation as failed, so the operation may run again. Any other error leaves
+// the outcome unknown. NotDone returns nil for a nil error.
 //
-// The marker is valid for one operation: Do removes the marker from the returned error.
-// An outer operation may call Do for an inner operation and return its error. If the
-// outer operation had no effect either, it must wrap this error with NotDone again.
+// A mark counts for one operation only: the error returned by Do is not marked. If an
+// operation returns the error of an inner call of Do, and had no effect either, it must
+// call NotDone again.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -106,9 +106,9 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns err without NotDone's markers, with the same text and all other
-// wrapped errors. The call of Do may be part of an outer operation, to which the markers
-// must not apply.
+// withoutMarker returns err without the marks of NotDone, with the same text and all
+// other wrapped errors. An outer operation may return the error of an inner call of Do. A
+// mark would wrongly say that the outer operation had no effect.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {
@@ -117,20 +117,21 @@ func withoutMarker(err error) error {
 	return &unmarkedError{err}
 }
 
-// unmarkedError hides the markers of NotDone in an error tree and shows all other errors.
+// unmarkedError wraps an error and hides its marks of NotDone from errors.Is and
+// errors.As.
 type unmarkedError struct{ err error }
 
 func (e *unmarkedError) Error() string { return e.err.Error() }
 
-// Is reports whether target matches one of the wrapped errors. It never matches a
-// *notDoneError, which is the marker of [NotDone].
+// Is is like [errors.Is] for the wrapped errors, but never matches a *notDoneError (the
+// mark of NotDone).
 func (e *unmarkedError) Is(target error) bool {
 	_, marker := target.(*notDoneError)
 	return !marker && errors.Is(e.err, target)
 }
 
-// As is like [errors.As] for the wrapped errors. It never finds a *notDoneError, which is
-// the marker of [NotDone].
+// As is like [errors.As] for the wrapped errors, but never finds a *notDoneError (the
+// mark of NotDone).
 func (e *unmarkedError) As(target any) bool {
 	_, marker := target.(**notDoneError)
 	return !marker && errors.As(e.err, target)
@@ -139,26 +140,27 @@ func (e *unmarkedError) As(target any) bool {
 func (e *notDoneError) Error() string { return "no effect: " + e.err.Error() }
 func (e *notDoneError) Unwrap() error { return e.err }
 
-// Do runs f and returns its result. If the operation has already succeeded, Do returns
-// the stored result instead.
+// Do claims the key of r in the store, runs f, and stores its result. If the operation
+// has already succeeded, Do returns the stored result instead.
 //
-// f begins only after the claim of the key is durable, and before the lease ends. f runs
-// without a claim only with [GuardConfig.FailOpen].
+// f begins only after the store has made the claim durable. Without a claim, f runs only
+// with [GuardConfig.FailOpen].
 //
-// The context of f ends when the lease ends. The lease counts from a time before the
-// claim, and includes time in which the machine is suspended. If the lease ends during a
-// suspension, the context ends within a second after the suspension.
+// The context of f ends when the lease ends. The lease is PolicyConfig.Lease, counted
+// from a time before the claim. It includes time in which the machine is suspended. If
+// the lease ends during a suspension, the context ends within a second after the
+// suspension.
 //
-// The error of f determines the outcome:
+// The error of f determines the outcome of the operation:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown.
 //   - An error wrapped by [NotDone]: the operation failed and may run again.
-//   - Another error, or a panic: the outcome is unknown. The lease ends, and the next
+//   - Another error, or a panic: the outcome is unknown, and the lease ends. The next
 //     call runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
 //
-// The argument claimed of f is the outcome of the claim. After these decisions an earlier
-// run may have taken effect, and f must use the body in the record:
+// The argument claimed is the store's answer to the claim. With the following decisions,
+// an earlier run may have taken effect, and f must use the Body in claimed.Record:
 //
 //   - [Reclaimed]: the lease of an earlier claimant had ended.
 //   - [Renewed]: the store did not confirm the claim at first, and Do repeated it. This
@@ -170,7 +172,7 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // and returns the context's error.
 //
 // If the store does not confirm the claim, Do repeats the claim once, even after ctx has
-// ended. The repetition takes up to the policy's StoreTimeout.
+// ended. The second try takes at most PolicyConfig.StoreTimeout.
 //
 // After f ran, Do returns the error of f, the store's error, or both joined. A store
 // error alone means that f succeeded, but its result may not be recorded. [ErrStaleClaim]
@@ -248,8 +250,8 @@ func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f 
 	err = withoutMarker(err)
 	if err == nil {
 		if err = result.Check(); err != nil {
-			// The operation took effect, but the store cannot record its result. The outcome stays
-			// in doubt.
+			// The operation took effect, but the store cannot record its result. The
+			// outcome stays in doubt.
 			err = fmt.Errorf("idempotency: done, but its result was not stored: %w", err)
 			return result, errors.Join(err, g.finish(ctx, out, FailedWith(Failure{Reason: "the result cannot be stored"})))
 		}
@@ -279,9 +281,9 @@ func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 	return err
 }
 
-// unclaimed is called if the store failed to answer the claim. It runs f without a claim
-// if GuardConfig.FailOpen is set and returns nil, and ctx has not ended. Otherwise f does
-// not run.
+// unclaimed is called if the store returned an error instead of a decision. If
+// GuardConfig.FailOpen is nil or ctx has ended, f does not run. Otherwise unclaimed calls
+// FailOpen, and runs f without a claim unless FailOpen returns an error.
 func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
 	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {

@@ -443,8 +443,8 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The outer operation had an effect, and returns the NotDone error of an inner operation.
-// This error must not mark the outer operation as not done.
+// An inner operation returns an error marked with NotDone. The outer operation takes
+// effect, and then returns the same error. Its outcome must be unknown, not a failure.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

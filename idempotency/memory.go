@@ -186,8 +186,9 @@ func (m *Memory) Scan(ctx context.Context, f Filter) iter.Seq2[Record, error] {
 	}
 }
 
-// Purge removes all expired and released records, and returns the number of removed
-// records. A purged key begins again with generation 1; its fences continue to grow.
+// Purge deletes all expired and released records, and returns the number of deleted
+// records. The next claim of a purged key gets Generation 1 and a greater fence than all
+// earlier claims.
 func (m *Memory) Purge(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

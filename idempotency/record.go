@@ -124,8 +124,8 @@ func (d Dataset) Check() error {
 	return nil
 }
 
-// Record is the state of a key in a store. All times are UTC in whole microseconds, on the
-// store's clock.
+// Record is the state of a key in a store. All times are UTC in whole microseconds, on
+// the store's clock.
 type Record struct {
 	Key Key
 
@@ -149,8 +149,8 @@ type Record struct {
 	// Fence is the number of the last grant. See [Ref].
 	Fence int64
 
-	// Attempts counts the grants of this generation. After a release to [Absent] the
-	// count begins again.
+	// Attempts counts the granted claims of the key. The count begins again at 1 after
+	// the record has expired or was released to [Absent].
 	Attempts int64
 
 	// LeaseUntil is the end of the lease. From then on, another claimant may take the
@@ -160,9 +160,9 @@ type Record struct {
 	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// ResendUntil is the time until which a second run is safe although an earlier
-	// attempt may have taken effect. See [Terms.ResendFor]. The zero time means that a
-	// second run is never safe.
+	// Until ResendUntil a further attempt is safe, even if an earlier attempt took
+	// effect: see [Terms.ResendFor]. The zero time means that a further attempt is never
+	// safe.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].
@@ -178,17 +178,16 @@ type Record struct {
 
 	Dataset Dataset
 
-	// Prior is the state that the last New or Reclaimed claim replaced. An ending with
-	// [Released] restores it.
+	// Prior holds the fields that a release of the current claim restores.
 	Prior Prior
 
 	// ReadAt is the time of the store's read or write of the record.
 	ReadAt time.Time
 }
 
-// Prior keeps what a New or Reclaimed claim overwrites in the key's record: its status
-// and, for a failed record, its times. An ending with [Released] restores them. Only
-// stores need Prior.
+// Prior holds record fields from before the last claim granted as [New] or [Reclaimed]:
+// the status and, for a failed record, the times. If this claim ends with [Released], the
+// record gets these values back. Only stores need Prior.
 type Prior struct {
 	Status           Status
 	Created, Expires time.Time // set only for a failed record

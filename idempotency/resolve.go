@@ -36,7 +36,8 @@ func (r Resolution) Check() error {
 }
 
 // Resolve records the outcome of an unresolved operation. The ending t is [Completed], or
-// [FailedWith] with [ProvenForAll]. No other claimant runs the operation meanwhile.
+// [FailedWith] with [ProvenForAll]. During the call, Resolve holds a claim of the key, so
+// the store grants the operation to no other claimant.
 //
 // Before the call:
 //
@@ -47,12 +48,12 @@ func (r Resolution) Check() error {
 //     after the call.
 //
 // If another caller claimed or ended the operation after the record was read, Resolve
-// changes nothing. It returns a [*StaleClaimError], or an [*InProgressError] during the
+// does not record t. It returns a [*StaleClaimError], or an [*InProgressError] during the
 // other claimant's lease.
 //
-// After a crash, or an error wrapping [ErrAmbiguous], the operation is unchanged, claimed
-// for at most a minute, or ended with t. Look the record up, and call Resolve again if
-// the operation is still in progress.
+// After a crash, or an error wrapping [ErrAmbiguous], t may be recorded or not. Look the
+// record up. If its Status is still [Running], call Resolve again; Resolve's own claim
+// may block the key for up to a minute.
 func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -76,7 +77,9 @@ func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if out.Decision == Reclaimed && out.Record.Generation == found.Generation && out.Record.Attempts == found.Attempts+1 {
 		return s.Finish(ctx, out.Ref(), t)
 	}
-	if out.Decision.Granted() { // another attempt began after the caller had read the record
+	// The record has changed since the caller read it: another attempt began or ended.
+	// The ending t may be wrong now, so take the claim back.
+	if out.Decision.Granted() {
 		err = s.Finish(ctx, out.Ref(), Released())
 		return errors.Join(stale(out.Record, Ref{Key: found.Key, Fence: found.Fence}), err)
 	}

@@ -63,8 +63,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Resolve refuses to end an operation that another claimant began again after the caller
-// of Resolve had read the record.
+// The caller of Resolve reads the record. Then another claimant runs the operation again.
+// Resolve must return an error, because the caller does not know of the second run.
 func TestResolveTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()

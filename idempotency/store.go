@@ -73,8 +73,9 @@ type Store interface {
 // Writer is an optional interface of a [Store]. It ends claims and makes new claims with
 // one durable write.
 //
-// A type that embeds a store and changes Finish or ClaimBatch must also change Write, or
-// hide it by embedding the interface Store.
+// If a type embeds a Writer and overrides Finish or ClaimBatch, calls of the embedded
+// Write bypass the overrides. Override Write as well, or embed the interface Store, which
+// has no Write.
 type Writer interface {
 	// Write does the work of one call of Finish per element of endings, and of one call
 	// of ClaimBatch. Each slice holds at most [MaxBatch] elements. Endings and claims are
@@ -117,20 +118,21 @@ func (f Filter) Match(r Record) bool {
 	return len(f.Statuses) == 0
 }
 
-// ClaimAcross is like s.Claim, for programs that have changed the method of computing
-// fingerprints and its name, [Fingerprint].Spec.
+// ClaimAcross is like s.Claim, for programs that have changed their computation of
+// fingerprints and therefore [Fingerprint].Spec. Older records still have the old Spec.
 //
-// If the record has another Spec than the claim, ClaimAcross calls recompute. This
-// function must return the fingerprint of the recorded request by the claim's method,
-// usually from the record's Body. If this fingerprint equals the claim's, ClaimAcross
-// claims again with the record's fingerprint. Otherwise the outcome is [Conflict].
+// If the Specs of c and the record differ, ClaimAcross calls recompute. This function
+// must compute the fingerprint of the recorded request in the new way, usually from the
+// record's Body. If the result equals c.Fingerprint, the requests are equal, and
+// ClaimAcross claims the key with the record's fingerprint. Otherwise the outcome is
+// [Conflict].
 //
-// An error of recompute is returned with the [Unjudged] outcome. If recompute is nil,
-// Unjudged outcomes are returned unchanged.
+// An error of recompute is returned with the outcome [Unjudged]. If recompute is nil,
+// ClaimAcross returns the outcome Unjudged without an error.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// A concurrent claim may write another record with another Fingerprint.Spec. Three
-	// such claims during one call are unlikely.
+	// Normally two rounds are enough. A third is needed only if another caller has just
+	// replaced the record by one with another Spec. After four rounds, do not recompute.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {

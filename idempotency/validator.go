@@ -115,8 +115,8 @@ type Judgement struct {
 	DuplicateDetected bool
 	Dataset           Dataset
 
-	// Drift: a recorded run has the same key, but its dataset had another
-	// ArtifactChecksum.
+	// Drift: the recorded run with this key used another ArtifactChecksum than this
+	// dataset.
 	Drift bool
 
 	// FirstSeen is Record.Created: the time of the key's first claim, or of the first
@@ -124,12 +124,12 @@ type Judgement struct {
 	FirstSeen time.Time
 }
 
-// Check verifies the supplied key and looks it up without a claim, for gates and reports.
-// Judgement.Proceed allows a run only at the time of the call: another caller may start
-// it next. Use [Validator.Run] to run.
+// Check verifies the supplied key and reports whether a run could start now. Check does
+// not claim the key, so another caller may start the run first. To run, use
+// [Validator.Run].
 //
-// The error is a [*KeyViolationError], an [*InvalidError], an error of Formula or a
-// [*StoreError].
+// The error is a [*KeyViolationError], an [*InvalidError], an error of
+// ValidatorConfig.Formula or a [*StoreError].
 //
 // For a claimed key without a recorded outcome:
 //

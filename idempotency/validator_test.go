@@ -64,7 +64,8 @@ func ExampleValidator() {
 	// proceed: false duplicate_detected: true <nil>
 }
 
-// A key that differs from the dataset's key is a violation, never a duplicate.
+// A supplied key must equal the key computed from the dataset. Any other key is a
+// violation, never a duplicate.
 func TestValidatorViolations(t *testing.T) {
 	v := newValidator(t)
 	run := func(key string, d idempotency.Dataset) error {

@@ -107,7 +107,7 @@ func Client(t *testing.T, open func() (idempotency.Store, error)) {
 	var wg sync.WaitGroup
 	for caller := range callers {
 		wg.Go(func() {
-			if err := calls(s, round, caller, func(args ...any) { fmt.Println(args...) }); err != nil {
+			if err := claimAndComplete(s, round, caller, func(args ...any) { fmt.Println(args...) }); err != nil {
 				fmt.Println("error", round, oneLine(err))
 			}
 		})
@@ -117,21 +117,21 @@ func Client(t *testing.T, open func() (idempotency.Store, error)) {
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
-// calls claims the caller's keys of the round and completes every second key, until the
-// store returns an error. It passes each answer to the function say.
-func calls(s idempotency.Store, round string, caller int, say func(...any)) error {
+// claimAndComplete claims new keys and completes every second claim, until the store
+// returns an error. It passes each answer to the function report.
+func claimAndComplete(s idempotency.Store, round string, caller int, report func(...any)) error {
 	for i := 0; ; i++ {
 		value := fmt.Sprintf("%s-%d", round, i*callers+caller)
 		out, err := s.Claim(context.Background(), killClaim(value))
 		if err != nil {
 			return fmt.Errorf("claim of %s: %w", value, err)
 		}
-		say(out.Decision, value, out.Record.Fence)
+		report(out.Decision, value, out.Record.Fence)
 		if i%2 == 0 && out.Decision.Granted() {
 			if err := s.Finish(context.Background(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte(value)})); err != nil {
 				return fmt.Errorf("completion of %s: %w", value, err)
 			}
-			say("completed", value, out.Record.Fence)
+			report("completed", value, out.Record.Fence)
 		}
 	}
 }
@@ -151,8 +151,8 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts a client process of the round and calls the function note with each complete
-// line of its output. The returned channel is closed when the client is ready.
+// start starts a client process of the round and calls the function note with each
+// complete line of its output. The returned channel is closed when the client is ready.
 func (k Killing) start(t *testing.T, round string, note func(line string), env ...string) (c *client, ready <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
@@ -183,14 +183,14 @@ func (k Killing) start(t *testing.T, round string, note func(line string), env .
 	return c, started
 }
 
-// await waits until the client is ready. If the client ends before that, await reports the
-// errors that the function failed returns.
-func (c *client) await(t *testing.T, ready <-chan struct{}, failed func() []string) {
+// await waits until the client is ready. If the client ends before that, await fails the
+// test with the result of the function clientErrors.
+func (c *client) await(t *testing.T, ready <-chan struct{}, clientErrors func() []string) {
 	t.Helper()
 	select {
 	case <-ready:
 	case <-c.read:
-		t.Fatalf("a client ended: %q", failed())
+		t.Fatalf("a client ended: %q", clientErrors())
 	case <-time.After(time.Minute):
 		t.Fatal("a client did not start")
 	}
@@ -202,17 +202,17 @@ type Witness struct {
 	mu        sync.Mutex
 	granted   map[string]int64 // fences of the granted claims, by Key.Value
 	completed map[string]bool
-	fences    map[int64]string
+	fences    map[int64]string // the inverse of granted
 	failed    []string
 }
 
-// Call claims keys of the round, and completes every second one if it is granted. It stops
-// at the store's first error and returns the error.
+// Call claims keys of the round, and completes every second one if it is granted. It
+// stops at the store's first error and returns the error.
 //
-// Two callers claim the same keys if their numbers differ by a multiple of 8, for example 1
-// and 9.
+// Two callers claim the same keys if their numbers differ by a multiple of 8, for example
+// 1 and 9.
 func (w *Witness) Call(s idempotency.Store, round string, caller int) error {
-	return calls(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
+	return claimAndComplete(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
 }
 
 // note records one line of a client's output: the answer to a call, or an error.
@@ -277,7 +277,8 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 			t.Fatal(err)
 		}
 		r := records[0]
-		// The killed process may have completed the key before the answer arrived.
+		// Succeeded is always right: the process may have been killed before the answer
+		// to its completion arrived. Running is right only if no such answer arrived.
 		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++
@@ -299,10 +300,11 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 	return tally
 }
 
-// Tally counts the acknowledged changes of a [Witness] and the failures among them.
+// Tally is the result of [Witness.Check].
 type Tally struct {
-	Claims, Completions int // acknowledged
-	Lost, Twice         int // acknowledged claims that are missing, and keys that were granted again
+	Claims, Completions int // changes confirmed by the store
+	Lost                int // confirmed changes missing or different at the check
+	Twice               int // keys granted a second time at the check
 }
 
 // Add returns the sum of a and b.

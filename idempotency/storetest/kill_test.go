@@ -40,8 +40,8 @@ func (f *failures) Errorf(format string, args ...any) {
 	f.texts = append(f.texts, fmt.Sprintf(format, args...))
 }
 
-// A witness reports lost claims, a key that is granted twice, and a fence that is given
-// twice.
+// Witness.Check must report lost claims, a key granted twice, and a fence (claim number)
+// used twice.
 func TestWitness(t *testing.T) {
 	call := func(w *storetest.Witness, s idempotency.Store, callers ...int) {
 		t.Helper()

@@ -25,11 +25,12 @@ const (
 	historyCalls = 60 // number of calls by each caller
 )
 
-// KillHistory runs random calls over the same keys in a client process and in this process.
-// It kills the client with SIGKILL, and checks that the combined history is linearizable.
+// KillHistory runs random calls over the same keys in a client process and in this
+// process. It kills the client with SIGKILL, and checks that the combined history is
+// linearizable.
 //
-// Calls of the client without an answer may have happened at any time after their start, or
-// never. The client process runs the code shown at [KillClients].
+// Calls of the client without an answer may have happened at any time after their start,
+// or never. The client process runs the code shown at [KillClients].
 func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	t.Helper()
 	if k.Rounds == 0 {
@@ -43,15 +44,15 @@ func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	calls, pending, unknown := 0, 0, 0
 	for round := range k.Rounds {
 		h := &recording{name: fmt.Sprintf("%d-%d", seed, round)}
-		h.killed(t, s, k, rng)
+		h.callAndKill(t, s, k, rng)
 		if len(h.failed) > 0 {
 			t.Fatalf("seed %d, round %d: %q", seed, round, h.failed)
 		}
 		history := h.history()
-		calls, pending = calls+len(history), pending+len(h.begun)
+		calls, pending = calls+len(history), pending+len(h.pending)
 		switch result := porcupine.CheckOperationsTimeout(model, history, 20*time.Second); result {
 		case porcupine.Illegal:
-			t.Errorf("seed %d, round %d: a history of %d calls, %d of them without an answer, has no order that the rules allow", seed, round, len(history), len(h.begun))
+			t.Errorf("seed %d, round %d: a history of %d calls, %d of them without an answer, has no order that the rules allow", seed, round, len(history), len(h.pending))
 		case porcupine.Unknown:
 			unknown++
 		}
@@ -85,7 +86,7 @@ type recorded struct {
 func (r recorded) call(name string) call {
 	in := call{key: idempotency.Key{Scope: "storetest", Operation: "test.history", Value: fmt.Sprintf("%s-%d", name, r.Key)}}
 	in.ref = idempotency.Ref{Key: in.key, Fence: r.Fence}
-	transition := func(t idempotency.Ending) { in.transition = &t }
+	transition := func(t idempotency.Ending) { in.ending = &t }
 	switch r.Kind {
 	case "claim":
 		c := claim(in.key)
@@ -124,8 +125,8 @@ func perform(s idempotency.Store, in call) (a answered) {
 		var out idempotency.Outcome
 		out, err = s.Claim(context.Background(), *in.claim)
 		a.Decision, a.Record = out.Decision, out.Record
-	case in.transition != nil:
-		err = s.Finish(context.Background(), in.ref, *in.transition)
+	case in.ending != nil:
+		err = s.Finish(context.Background(), in.ref, *in.ending)
 	default:
 		var records []idempotency.Record
 		if records, err = s.Lookup(context.Background(), in.key); err == nil {
@@ -138,8 +139,8 @@ func perform(s idempotency.Store, in call) (a answered) {
 	return a
 }
 
-// grants lists granted claims. The concurrent callers of a process share one list, and each
-// caller may end any claim of the list.
+// grants lists granted claims. The concurrent callers of a process share one list, and
+// each caller may end any claim of the list.
 type grants struct {
 	mu  sync.Mutex
 	all []recorded
@@ -173,9 +174,9 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs four concurrent callers, each with historyCalls random calls. It calls the
-// function begins before each random call, and the function ends afterwards.
-func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
+// callAll runs four concurrent callers, each with historyCalls random calls. It passes
+// each call to the function onCall and each answer to the function onAnswer.
+func callAll(s idempotency.Store, name string, seed uint64, g *grants, onCall func(id string, r recorded), onAnswer func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {
 		wg.Go(func() {
@@ -183,9 +184,9 @@ func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins fu
 			for i := range historyCalls {
 				id := fmt.Sprintf("%d.%d.%d", os.Getpid(), caller, i)
 				r := g.next(rng)
-				begins(id, r)
+				onCall(id, r)
 				a := perform(s, r.call(name))
-				ends(id, a)
+				onAnswer(id, a)
 				g.add(r, a)
 			}
 		})
@@ -213,43 +214,43 @@ func historyClient(s idempotency.Store, name string) {
 // recording collects the calls of both processes in one round. All times come from the
 // machine's clock, which both processes read.
 type recording struct {
-	name   string
-	mu     sync.Mutex
-	begun  map[string]begun // calls without an answer
-	done   []porcupine.Operation
-	failed []string
+	name    string
+	mu      sync.Mutex
+	pending map[string]pendingCall // calls without an answer
+	done    []porcupine.Operation
+	failed  []string
 }
 
-type begun struct {
+type pendingCall struct {
 	recorded
 	at int64
 }
 
-func (h *recording) begins(id string, r recorded, at int64) {
+func (h *recording) addCall(id string, r recorded, at int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.begun == nil {
-		h.begun = map[string]begun{}
+	if h.pending == nil {
+		h.pending = map[string]pendingCall{}
 	}
-	h.begun[id] = begun{r, at}
+	h.pending[id] = pendingCall{r, at}
 }
 
-func (h *recording) ends(id string, a answered, at int64) {
+func (h *recording) addAnswer(id string, a answered, at int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := h.begun[id]
-	delete(h.begun, id)
+	b := h.pending[id]
+	delete(h.pending, id)
 	if a.Err != "" {
 		h.failed = append(h.failed, b.Kind+": "+a.Err)
 	}
 	h.done = append(h.done, porcupine.Operation{ClientId: len(h.done), Input: b.call(h.name), Call: b.at, Output: a.answer(), Return: at})
 }
 
-// history returns all calls. A call without an answer has no end time, because it may have
-// taken effect at any time after its start.
+// history returns all calls for the checker porcupine. A call without an answer may take
+// effect at any time after its start, so its Return time is infinite.
 func (h *recording) history() []porcupine.Operation {
-	// fences maps the token of a claim to the claim's fence. The fence of a claim without
-	// an answer may be in the record that a later call returned.
+	// fences maps each claim's token to its fence, the store's number for the claim. If a
+	// claim got no answer, the answer to another call may show both.
 	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
@@ -257,11 +258,10 @@ func (h *recording) history() []porcupine.Operation {
 		}
 	}
 	all := h.done
-	for _, b := range h.begun {
+	for _, b := range h.pending {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			// No answer shows the fence of this claim. Use a number that no other claim
-			// has.
+			// No answer shows this claim's fence. Use a number unequal to all fences.
 			out.outcome.Record.Fence = -int64(len(all))
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
@@ -269,28 +269,28 @@ func (h *recording) history() []porcupine.Operation {
 	return all
 }
 
-// killed runs calls in a client process and in this process at the same time, and kills
-// the client.
-func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
+// callAndKill runs calls in a client process and in this process at the same time, and
+// kills the client.
+func (h *recording) callAndKill(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
 	t.Helper()
 	g := new(grants)
 	// The client prints each call before it makes the call. If the client is killed while
 	// it prints, start() drops the incomplete line: the client had not made this call.
-	c, ready := k.start(t, h.name, func(line string) { h.line(line, g) }, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
+	c, ready := k.start(t, h.name, func(line string) { h.addLine(line, g) }, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
 	c.await(t, ready, func() []string { return h.failed })
 	var wg sync.WaitGroup
 	seed, delay := rng.Uint64(), time.Duration(rng.IntN(60))*time.Millisecond
 	wg.Go(func() {
-		callAll(s, h.name, seed, g, func(id string, r recorded) { h.begins(id, r, time.Now().UnixNano()) }, func(id string, a answered) { h.ends(id, a, time.Now().UnixNano()) })
+		callAll(s, h.name, seed, g, func(id string, r recorded) { h.addCall(id, r, time.Now().UnixNano()) }, func(id string, a answered) { h.addAnswer(id, a, time.Now().UnixNano()) })
 	})
 	time.Sleep(delay)
 	c.kill()
 	wg.Wait()
 }
 
-// line parses one line of the client's output. It adds each claim of the client to g, so
-// that this process may end the claim too.
-func (h *recording) line(line string, g *grants) {
+// addLine records one line of the client's output: a call, an answer or an error. It adds
+// granted claims to g, because callers in this process also end claims of the client.
+func (h *recording) addLine(line string, g *grants) {
 	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
 	if fields[0] == "error" {
 		h.mu.Lock()
@@ -309,15 +309,15 @@ func (h *recording) line(line string, g *grants) {
 	case "begin":
 		var r recorded
 		if err = json.Unmarshal([]byte(fields[3]), &r); err == nil {
-			h.begins(id, r, at)
+			h.addCall(id, r, at)
 		}
 	case "end":
 		var a answered
 		if err = json.Unmarshal([]byte(fields[3]), &a); err == nil {
 			h.mu.Lock()
-			r := h.begun[id].recorded
+			r := h.pending[id].recorded
 			h.mu.Unlock()
-			h.ends(id, a, at)
+			h.addAnswer(id, a, at)
 			g.add(r, a)
 		}
 	}

@@ -28,13 +28,14 @@ func checkLinearizability(p *probe) {
 	}
 }
 
-// call is the input of an operation in a history.
+// call is the input of an operation in a history: a claim if claim is set, a call of
+// Finish or Extend if ending is set, and otherwise a lookup.
 type call struct {
-	key        idempotency.Key
-	claim      *idempotency.Claim // set for a claim
-	repeated   bool               // the call was interrupted and made again; the store may have granted the first
-	ref        idempotency.Ref    // claim that the call ends or extends, if transition is set
-	transition *idempotency.Ending
+	key      idempotency.Key
+	claim    *idempotency.Claim
+	repeated bool            // the second try of an interrupted claim
+	ref      idempotency.Ref // claim to end or extend
+	ending   *idempotency.Ending
 }
 
 // answer is the output of an operation.
@@ -43,9 +44,8 @@ type answer struct {
 	record  idempotency.Record // of a lookup
 	err     error
 
-	// unknown means that the process was killed before the answer. For a claim, the model
-	// still needs a fence in outcome.Record.Fence: the fence from another call's record,
-	// or a number that no other claim has.
+	// unknown means that the process was killed before the answer. If the call is a
+	// claim, outcome.Record.Fence still has a fence: see the method history of recording.
 	unknown bool
 }
 
@@ -92,7 +92,7 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 					in.key = in.ref.Key
 					t := pick(rng, idempotency.Completed(idempotency.Result{Response: fmt.Append(nil, rng.Uint32())}),
 						idempotency.FailedWith(idempotency.Failure{Proof: idempotency.Proof(rng.IntN(3))}), idempotency.FailedWith(idempotency.Failure{}), idempotency.Released(), idempotency.Extended(2*long))
-					in.transition = &t
+					in.ending = &t
 					out.err = finish(p.ctx, store, in.ref, t)
 				default:
 					records, err := store.Lookup(p.ctx, in.key)
@@ -149,9 +149,9 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// Assume that the call takes effect here. A call without an effect fits too:
-		// porcupine may place it after all other calls.
-		return true, happened(r, in, out.outcome.Record.Fence)
+		// The model assumes an effect here. If the call had no effect, porcupine can
+		// place it after all other calls, where the effect changes no answer.
+		return true, assumeEffect(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
 		switch {
@@ -160,20 +160,20 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		// The store granted the interrupted first call, and so answered Renewed to the
-		// second. The model grants one claim for both calls.
+		// The store granted the interrupted first try, and renewed the claim at the
+		// second try. The model knows only one try, so it grants the claim here.
 		case in.repeated && got == idempotency.Renewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		// While another claim writes the record, the store may answer InProgress although
-		// the key could still be granted.
+		// A store may also answer InProgress because another call is writing the record
+		// at this moment. The claim then changes nothing.
 		case got == idempotency.InProgress && d.Granted():
 			return true, r
 		case got == idempotency.Duplicate && out.outcome.Record.Result.Hash() != r.Result.Hash():
 			return false, r
 		}
 		return d == got, r
-	case in.transition != nil:
-		next, err := idempotency.Finish(r, in.ref, *in.transition, instant)
+	case in.ending != nil:
+		next, err := idempotency.Finish(r, in.ref, *in.ending, instant)
 		return (err == nil) == (out.err == nil), next
 	default:
 		same := out.record.Status == r.Status
@@ -184,16 +184,16 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 	}
 }
 
-// happened returns the record after a call without an answer. It assumes that the call took
+// assumeEffect returns the record after a call without an answer, if the call took
 // effect.
-func happened(r idempotency.Record, in call, fence int64) idempotency.Record {
+func assumeEffect(r idempotency.Record, in call, fence int64) idempotency.Record {
 	switch {
 	case in.claim != nil:
 		if d := idempotency.Decide(r, *in.claim, instant); d.Granted() {
 			return idempotency.Grant(r, *in.claim, d, fence, instant)
 		}
-	case in.transition != nil:
-		r, _ = idempotency.Finish(r, in.ref, *in.transition, instant)
+	case in.ending != nil:
+		r, _ = idempotency.Finish(r, in.ref, *in.ending, instant)
 	}
 	return r
 }

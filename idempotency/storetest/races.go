@@ -50,8 +50,8 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare distributes the keys over the claimable states in turn. Then one p.pass() ends
-// the short leases and TTLs of all keys.
+// prepare brings each key into a state of the list claimable, in turn. At the end it lets
+// the short leases and TTLs of all keys expire together.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)

@@ -88,17 +88,18 @@ func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.O
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable lists, for each state of a key, the decisions on six claims:
+// decisionTable lists, for each state of a key, the decisions on six further claims. They
+// differ from the key's first claim:
 //
-//   - equal: the fingerprint of the first claim, another token
-//   - token: the fingerprint and token of the first claim
-//   - payload: the fingerprint of another payload
-//   - tokenPayload: like payload, with the token of the first claim
-//   - spec: a fingerprint of another spec
-//   - again: like equal, with Resend set
+//   - equal: another Token
+//   - token: no difference
+//   - payload: another Token and Fingerprint
+//   - tokenPayload: another Fingerprint
+//   - spec: another Token and Fingerprint.Spec
+//   - resend: another Token, and Resend set
 var decisionTable = []struct {
-	state                                            string
-	equal, token, payload, tokenPayload, spec, again idempotency.Decision
+	state                                             string
+	equal, token, payload, tokenPayload, spec, resend idempotency.Decision
 }{
 	{"nothing", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
 	{"released", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
@@ -129,7 +130,7 @@ func checkDecisions(p *probe) {
 			{"another fingerprint", row.payload, func(c *idempotency.Claim) { c.Fingerprint = other }},
 			{"its own token and another fingerprint", row.tokenPayload, func(c *idempotency.Claim) { c.Token, c.Fingerprint = token, other }},
 			{"another spec", row.spec, func(c *idempotency.Claim) { c.Fingerprint = spec }},
-			{"Resend", row.again, func(c *idempotency.Claim) { c.Resend = true }},
+			{"Resend", row.resend, func(c *idempotency.Claim) { c.Resend = true }},
 		} {
 			k := p.key()
 			states[row.state](p, k)
@@ -149,9 +150,9 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants claims a key in each state that requires a grant, and compares the key's
-// record with the result of idempotency.Grant. The claim's bytes differ from the record's
-// bytes, so a reclaimed key must report Drift.
+// checkGrants claims a key in each state that allows a grant, and compares the record
+// with the result of idempotency.Grant. The claim has another body than an earlier claim,
+// so the store must report Drift if the decision is Reclaimed.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.equal.Granted() {
@@ -176,7 +177,7 @@ func checkGrants(p *probe) {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
-	// If a claim of a failed key is released, the key is failed again, with its old times
+	// After a claim of a failed key and its release, the record must have its old Status,
 	// Created and Expires.
 	k := p.key()
 	states["failed"](p, k)
@@ -210,8 +211,8 @@ func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
 	}
 }
 
-// transitionTable lists the record after each way to end a claim, and the decision of the
-// next claim.
+// transitionTable lists ways to end a claim. Each row has the expected record afterwards,
+// and the decision on the next claim of the key.
 var transitionTable = []struct {
 	name     string
 	before   string // state of the key before the claim, or "" for an unused key
@@ -358,9 +359,9 @@ func checkFences(p *probe) {
 		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
 	}
 	for name, transition := range transitions {
-		// Another claimant took the claim over after its lease. While the later claim is
-		// running, succeeded, failed or released, a transition of the earlier claim changes
-		// nothing and gets ErrStaleClaim.
+		// The lease of the first claim ended, and the store granted a second claim. In
+		// each state of the second claim, ending or extending the first claim must change
+		// nothing and return ErrStaleClaim.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
 			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
 		} {
@@ -380,10 +381,10 @@ func checkFences(p *probe) {
 				p.fail("%s: changed the record from %+v to %+v", doing, before, after)
 			}
 		}
-		// A transition of a claim that was never made.
+		// This key has no claim to end or extend.
 		ref := idempotency.Ref{Key: p.key(), Fence: 1}
 		p.stale(name+" of no claim", transition(p, ref), ref)
-		// A claim that has succeeded accepts no other ending, and no other result.
+		// After its completion, a claim rejects other endings, extensions and results.
 		k := p.key()
 		ended := states["succeeded"](p, k)
 		if name != "Complete" {
@@ -392,8 +393,8 @@ func checkFences(p *probe) {
 			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// After the end of its lease, a claim may still be completed, if no other claim of
-	// the key was granted.
+	// The lease is over, but no other claim was granted: the claim can still be
+	// completed.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")
@@ -444,9 +445,9 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A client repeats its claim after losing the first answer. In each listed state of
-	// the key, the store must answer Renewed with the first answer's fence, and count one
-	// more attempt.
+	// A client gets no answer to its claim and repeats the claim. The store must answer
+	// Renewed, keep the fence and count one more attempt. The loop lists the states of
+	// the key before the first try.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

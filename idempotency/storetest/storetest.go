@@ -37,8 +37,8 @@ type Storage struct {
 	// method.
 	Open func() (idempotency.Store, error)
 
-	// OpenWithQuota opens a store like Open, with a quota of unfinished operations for each
-	// scope. Leave it nil for stores without quotas.
+	// OpenWithQuota opens a store like Open, with a quota of unfinished operations for
+	// each scope. Leave it nil for stores without quotas.
 	OpenWithQuota func(quota int64) (idempotency.Store, error)
 
 	// Advance sets the storage's clock forward. If it is nil, the suite sleeps, and the
@@ -53,8 +53,8 @@ type Storage struct {
 	Volatile bool
 }
 
-// Run checks the store, one subtest per property. Each subtest calls the function fresh at
-// least once for new, empty storage.
+// Run checks the store, one subtest per property. Each subtest calls the function fresh
+// at least once for new, empty storage.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func Check(fresh func() Storage) []string {
 // property is a promise of a store.
 type property struct {
 	name  string
-	rule  string // text of the promise for reports of failures
+	rule  string // the promise in words, reported with each failure
 	check func(p *probe)
 }
 
@@ -195,8 +195,8 @@ func fingerprint(s string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf("test/1", []byte(s))
 }
 
-// claim returns a claim of k with a long lease and TTL. Terms.ResendFor is 0: the operation
-// is not safe to run again.
+// claim returns a claim of k with a long lease and TTL. Terms.ResendFor is 0: the
+// operation is not safe to run again.
 func claim(k idempotency.Key) idempotency.Claim {
 	return idempotency.Claim{
 		Key: k, Token: idempotency.NewToken(), Fingerprint: fingerprint("payload"), Body: []byte("body"), Group: "group",
@@ -225,7 +225,7 @@ func (p *probe) lookup(k idempotency.Key) idempotency.Record {
 	return records[0]
 }
 
-// properties are checked in this order.
+// properties are checked in this order. The second column is the field rule.
 var properties = []property{
 	{"decisions", "a claim is decided by what is found, in the order of idempotency.Decide", checkDecisions},
 	{"grants", "a grant changes the record as idempotency.Grant says: stored bytes win, an expired key begins a generation, a lease begins now", checkGrants},

@@ -35,19 +35,19 @@ func checkRestart(w *world) error {
 		}
 	}
 	for _, version := range []int{1, 2} {
-		w.pass(forgotten)
+		w.pass(pastDeduplication)
 		next, err := w.begin(version)
 		if err != nil {
 			return err
 		}
 		drifts := version - 1
 		for i, r := range next.SendBatch(next.alive, all) {
-			if err := original(r, originals[i].Receipt, drifts); err != nil {
+			if err := checkDuplicate(r, originals[i].Receipt, drifts); err != nil {
 				return fmt.Errorf("event %d in a batch, encoder %d: %w", i, version, err)
 			}
 		}
 		r, err := next.send(all[0])
-		if err := original(sqsfifo.Result{Receipt: r, Err: err}, originals[0].Receipt, drifts); err != nil {
+		if err := checkDuplicate(sqsfifo.Result{Receipt: r, Err: err}, originals[0].Receipt, drifts); err != nil {
 			return fmt.Errorf("event 0 alone, encoder %d: %w", version, err)
 		}
 		_, err = next.send(event{ID: all[0].ID, Value: 1e6})
@@ -67,20 +67,20 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that r is a duplicate of the send with the receipt first. The receipt
-// of r must have the given number of findings: one if its bytes differ from the stored
-// bytes.
-func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
+// checkDuplicate checks that r is the result of a duplicate, with the data in the receipt
+// of the original send. The parameter findings is the expected number of findings: 1 if
+// the duplicate was encoded as other bytes than the original, and otherwise 0.
+func checkDuplicate(r sqsfifo.Result, original sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
 	case r.Err != nil:
 		return r.Err
 	case !got.Duplicate:
 		return fmt.Errorf("it is not known as a duplicate: %+v", got)
-	case got.MessageID != first.MessageID || got.SequenceNumber != first.SequenceNumber:
-		return fmt.Errorf("message %q, number %q; want those of the original, %q and %q", got.MessageID, got.SequenceNumber, first.MessageID, first.SequenceNumber)
-	case got.BodyHash != first.BodyHash || got.Group != first.Group || got.EventID != first.EventID:
-		return fmt.Errorf("body %s of event %v in group %s; want what is stored: %s, %v, %s", got.BodyHash, got.EventID, got.Group, first.BodyHash, first.EventID, first.Group)
+	case got.MessageID != original.MessageID || got.SequenceNumber != original.SequenceNumber:
+		return fmt.Errorf("message %q, number %q; want those of the original, %q and %q", got.MessageID, got.SequenceNumber, original.MessageID, original.SequenceNumber)
+	case got.BodyHash != original.BodyHash || got.Group != original.Group || got.EventID != original.EventID:
+		return fmt.Errorf("body %s of event %v in group %s; want what is stored: %s, %v, %s", got.BodyHash, got.EventID, got.Group, original.BodyHash, original.EventID, original.Group)
 	case len(got.Findings) != findings:
 		return fmt.Errorf("%d findings about other bytes, want %d: %v", len(got.Findings), findings, got.Findings)
 	}
@@ -121,7 +121,7 @@ func (w *world) storedBytes(at crashAt) error {
 	if err != nil {
 		return err
 	}
-	w.pass(passed)
+	w.pass(pastLease)
 	second, err := w.begin(2)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func checkHeld(w *world) error {
 	if _, err := w.crashed(afterRequest, e); err != nil {
 		return err
 	}
-	w.pass(forgotten)
+	w.pass(pastDeduplication)
 	second, err := w.begin(1)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func checkOutage(w *world) error {
 	if err := errors.Join(err, first.stop()); err != nil {
 		return fmt.Errorf("before the outage: %w", err)
 	}
-	w.pass(forgotten)
+	w.pass(pastDeduplication)
 	closed, err := w.begin(1)
 	if err != nil {
 		return err
@@ -259,11 +259,11 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	// The storage may have granted a claim before the outage stopped its answer. Let time
-	// pass until the lease of such a claim has ended.
-	w.pass(passed)
+	// The storage may have granted a claim although the outage kept its answer from the
+	// producer. Let the lease of such a claim end.
+	w.pass(pastLease)
 	r, err := closed.send(known)
-	if err := original(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {
+	if err := checkDuplicate(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {
 		return fmt.Errorf("known event, after the outage: %w", err)
 	}
 	if r, err := closed.send(fresh); err != nil || r.Duplicate {

@@ -20,13 +20,10 @@ type event struct {
 	Value int    `json:"value"`
 }
 
-// The constant storeTimeout limits each call to the store, and determines the lease of a
-// claim. The constant passed is longer than this lease. The constant forgotten is longer
-// than the deduplication interval of SQS.
 const (
-	storeTimeout = time.Second
-	passed       = time.Minute
-	forgotten    = 10 * time.Minute
+	storeTimeout      = time.Second      // limit of a call to the store; also determines the lease
+	pastLease         = time.Minute      // longer than the lease of a claim
+	pastDeduplication = 10 * time.Minute // longer than the deduplication interval of SQS
 )
 
 // process is a producer connected to the storage. After its crash it can change neither
@@ -106,9 +103,9 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire is the SQS client of a process. It ignores the options of a request, which record
-// whether the request left the machine. After a crash, the producer therefore cannot
-// prove that its request was not sent.
+// wire is the SQS client of a process. It ignores the options of a request. The producer
+// uses these options to find out whether the request left the machine. Without them, the
+// producer must assume that SQS may have stored the event of a failed request.
 type wire struct {
 	*sqstest.Queue
 	process     *process

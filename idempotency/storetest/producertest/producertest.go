@@ -43,7 +43,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 			if p.outage && s.Outage == nil {
 				t.Skip("the storage has no Outage")
 			}
-			if err := p.hold(s); err != nil {
+			if err := p.verify(s); err != nil {
 				t.Errorf("%v\n\trule: %s", err, p.rule)
 			}
 		})
@@ -59,7 +59,7 @@ func Check(fresh func() Storage) []error {
 		if p.outage && s.Outage == nil {
 			continue
 		}
-		if err := p.hold(s); err != nil {
+		if err := p.verify(s); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", p.name, err))
 		}
 	}
@@ -74,15 +74,15 @@ type promise struct {
 	check      func(w *world) error
 }
 
-// hold runs p.check with the storage s and a new fake queue.
-func (p promise) hold(s Storage) error {
+// verify runs p.check with the storage s and a new fake queue.
+func (p promise) verify(s Storage) error {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
 		return err
 	}
 	w := &world{Storage: s, queue: queue}
-	// Closing the last store of a volatile storage deletes all records. Keep one store
-	// open, because the check closes a store with each process that it stops.
+	// A volatile storage loses its records when all its stores are closed. The check
+	// closes the stores of its processes, so keep one more store open.
 	if s.Volatile {
 		kept, err := s.Open()
 		if err != nil {
