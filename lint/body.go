@@ -99,9 +99,8 @@ func firstDifference(text string, canonical []byte) Finding {
 // checkCharacters reports characters refused by SQS. It ignores invalid UTF-8, because rule
 // SF030 (invalid JSON) reports it.
 func checkCharacters(b body) []Finding {
-	// Canonical JSON has no unescaped control character. Every other character that SQS
-	// refuses begins with the byte 0xEF in UTF-8, so a text without 0xEF has no refused
-	// character.
+	// Skip the search if the body cannot have a refused character. Canonical JSON escapes
+	// control characters, and U+FFFE and U+FFFF begin with the byte 0xEF in UTF-8.
 	if b.canonical && strings.IndexByte(b.text, 0xEF) < 0 {
 		return nil
 	}

@@ -3,27 +3,26 @@
 //
 // # Problem
 //
-// Such a queue hashes only the body. Two events with equal bodies and different
-// attributes become one: SQS answers the second send with success and drops the
-// message. Equal values in other bytes do the opposite: with one more space, members in
-// another order, or a new ID for each attempt, SQS stores a retry as a second message.
-// SQS's answers show neither mistake. The message body contract v11.2.3 of the Kansas
-// Frontier Matrix forbids both.
+// Such a queue hashes only the body. If two events have equal bodies and different
+// attributes, SQS drops the second message, but answers with success. The opposite mistake
+// is a retry with a changed body, such as one more space, members in another order, or a
+// new ID: SQS stores the retry as a second message. The answers of SQS show neither
+// mistake. The message body contract v11.2.3 of the Kansas Frontier Matrix forbids both.
 //
 // # Guarantee
 //
 // [Check] checks one outgoing message against the table below. It names each violation by
-// rule, field, position, consequence and fix. In a message without findings, the body
-// contains the value of each attribute whose name announces an identity, and is the
-// contract's envelope in canonical form. The message also keeps the limits of SQS on IDs,
+// rule, field, position, consequence and fix. In a message without findings, the body is
+// the contract's envelope in canonical form, and contains the value of each attribute with
+// an identifying name, such as event_id. The message also keeps the limits of SQS on IDs,
 // size, characters and attributes (F-017, F-018, F-072 to F-074, F-077 to F-079). The
 // findings depend on the message alone, and Check returns a result for any input.
 //
 // # Limits
 //
-//   - [Check] sees one message at a time. Only [Stream], which compares each message
-//     with the earlier ones, finds a dedupe key of two events or a body with two sets
-//     of attributes.
+//   - [Check] sees one message at a time. To find two messages with the same dedupe key
+//     or the same body by mistake, use [Stream]. It compares each message with the
+//     earlier messages.
 //   - SF001 looks for the attribute's name in a list and misses identities under other
 //     names.
 //   - SF001 compares text. The number 42 of the body is not the attribute 42.0; a value
@@ -35,10 +34,10 @@
 //
 // # Rules
 //
-// The rules SF001 to SF020 have a form on Go source, which package fifovet checks; some
-// of them also have a form on messages. [Rules] has severities, wordings, sources,
-// fixes and examples. After the ID and the name of each rule, the table describes code or
-// messages that break the rule.
+// The rules SF001 to SF020 are about Go source; some are also about messages. Package
+// fifovet checks Go source, except SF020, which the command "sqsfifo vet" checks. [Rules]
+// has severities, wordings, sources, fixes and examples. After the ID and the name of each
+// rule, the table describes code or messages that break the rule.
 //
 //	SF001  attr-only-identity           the identity of the event is in an attribute and not in the body
 //	SF002  nondeterministic-dedup-id    a clock or a random source reaches the deduplication ID

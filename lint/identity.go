@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// Benign reports whether an attribute of this name never identifies an event. A retry may
-// change such an attribute: the event stays the same. Upper and lower case are equal.
+// Benign reports whether an attribute of this name never identifies an event, so that a
+// retry of an event may change the attribute. Benign ignores the case of letters.
 //
 // The names are:
 //
@@ -23,24 +23,24 @@ import (
 //   - the replay that sent the message: sqsfifo-replay-run
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity reports each attribute with the name of an ID, such as event_id, if its
-// value is missing in the body.
+// checkIdentity reports each attribute with a name such as event_id, if the body does not
+// contain the attribute's value.
 func checkIdentity(m Message, b body) []Finding {
-	var carriers map[string][]string // for each attribute, the possible texts of its value
-	var carried map[string]bool      // for each of these texts: whether the body contains it
+	var texts map[string][]string // by attribute name: the value as text, or in base64
+	var carried map[string]bool   // by text: whether the body has such a value
 	for name, a := range m.Attributes {
 		if Benign(name) || !attrname.Event(name) {
 			continue
 		}
-		if carriers == nil {
-			carriers, carried = make(map[string][]string), make(map[string]bool)
+		if texts == nil {
+			texts, carried = make(map[string][]string), make(map[string]bool)
 		}
 		for _, spelling := range a.spellings() {
-			carriers[name] = append(carriers[name], spelling)
+			texts[name] = append(texts[name], spelling)
 			carried[spelling] = false
 		}
 	}
-	if len(carriers) == 0 {
+	if len(texts) == 0 {
 		return nil
 	}
 
@@ -50,15 +50,14 @@ func checkIdentity(m Message, b body) []Finding {
 		}
 	})
 	var fs []Finding
-	for _, name := range slices.Sorted(maps.Keys(carriers)) {
-		if slices.ContainsFunc(carriers[name], func(s string) bool {
-			// A body that is not JSON has no values to compare, so the whole text is
-			// searched.
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if slices.ContainsFunc(texts[name], func(s string) bool {
+			// If the body is not JSON, accept s at any place in the body.
 			return carried[s] || !b.wellFormed && strings.Contains(b.text, s)
 		}) {
 			continue
 		}
-		fs = append(fs, lostIdentity(m, name, carriers[name][0]))
+		fs = append(fs, lostIdentity(m, name, texts[name][0]))
 	}
 	return fs
 }

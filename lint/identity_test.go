@@ -30,8 +30,8 @@ func only(rule string, fs []lint.Finding) []lint.Finding {
 
 const kfmKey = "landsat-2025-12-04T00:00Z"
 
-// Check reports the example message that section 5 of KFM v11.2.3 forbids: its identity is
-// only in an attribute.
+// Section 5 of the contract KFM v11.2.3 shows a forbidden message: only an attribute
+// identifies the event. Check must report this message.
 func TestForbiddenExampleOfTheContract(t *testing.T) {
 	const forbidden = `{"collection":"landsat","tile":"p32r29"}`
 	got := only("SF001", lint.Check(lint.Message{
@@ -50,9 +50,9 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Contains(t, rule.Source, "RC-2.4.1")
 }
 
-// The example message of KFM v11.2.3, section 6, has the value of the attribute unique_key
-// also in the body, so Check reports no lost identity (SF001). It is not a complete
-// envelope, so Check reports SF040.
+// Section 6 of the contract KFM v11.2.3 shows a correct message: the body repeats the value
+// of the attribute unique_key. Check must not report this attribute (SF001). Check reports
+// SF040, because the body is not a complete envelope.
 func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}
@@ -67,8 +67,9 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// An identity that is only in an attribute is an error, because SQS hashes only the body.
-// With an explicit deduplication ID other than this hash, it is an info.
+// If only an attribute identifies the event, the finding is an error, because SQS hashes
+// only the body. With an explicit deduplication ID, other than the hash of the body, the
+// finding is only an info, because SQS compares the ID.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {
@@ -94,8 +95,8 @@ func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	}
 }
 
-// SF001 accepts an attribute whose value is dedupe_key or one of the components that
-// JoinKey joined with "|".
+// SF001 requires the value of an identifying attribute in the body. The components of
+// dedupe_key, which JoinKey joins with "|", also count as values in the body.
 func TestComponentsOfTheDedupeKeyCountAsBody(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -67,13 +67,14 @@ const (
 // safe for concurrent use while no goroutine writes to the message.
 func Check(m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
-	fs = slices.Concat(fs, checkAround(m, b))
+	fs = slices.Concat(fs, checkOutsideBody(m, b))
 	sortFindings(fs)
 	return fs
 }
 
-// checkAround checks a message against all rules except the rules on bodies.
-func checkAround(m Message, b body) []Finding {
+// checkOutsideBody checks the attributes, the IDs, the delay and the size of a message. It
+// compares attributes with the parsed body b.
+func checkOutsideBody(m Message, b body) []Finding {
 	return slices.Concat(
 		checkIdentity(m, b),
 		CheckGroupID(m.GroupID),

@@ -18,8 +18,8 @@ const (
 	// Warning: the message can be sent, but a person should read the code.
 	Warning
 
-	// Info: the queue loses no event today. The finding describes what a change of the
-	// queue or of the consumer would lose.
+	// Info: no event is lost today. After a change of the queue or of the consumer, events
+	// could be lost.
 	Info
 )
 
@@ -58,15 +58,15 @@ func (s *Severity) UnmarshalText(text []byte) error {
 // Rule is one row of the rule table. The checks of messages, of streams and of source
 // share the table, so an ID means the same rule everywhere.
 type Rule struct {
-	// ID is "SF" and three digits. An ID is never reused for another rule, so ignore
-	// comments and dashboards may contain the ID.
+	// ID is "SF" and three digits. An ID is never reused for another rule, so code comments
+	// and dashboards can refer to it.
 	ID string
 
 	// Name is a few words in kebab case. A Name never changes.
 	Name string
 
-	// Severity is the usual severity of the rule's findings. Wording names the
-	// exceptions; a finding has its severity in [Finding.Severity].
+	// Severity is the usual severity of the rule's findings. The field Wording says which
+	// findings have another severity (see [Finding.Severity]).
 	Severity Severity
 
 	// Title is the rule in one line, without a full stop.
@@ -87,7 +87,7 @@ type Rule struct {
 	// each.
 	Limits []string
 
-	// Passes are the passes that check the rule.
+	// Passes says whether the rule is checked on messages, on streams or on Go source.
 	Passes Passes
 
 	// Since is the first version of this module with the rule, such as "0.1.0".
@@ -105,7 +105,7 @@ const (
 	// OnMessage: [Check] applies the rule to each outgoing message.
 	OnMessage Passes = 1 << iota
 
-	// OnStream: [Stream] applies the rule to each message and the earlier messages.
+	// OnStream: [Stream] applies the rule to each message together with earlier messages.
 	OnStream
 
 	// OnSource: package fifovet or the command "sqsfifo vet" applies the rule to Go source.

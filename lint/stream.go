@@ -56,7 +56,7 @@ func NewStream() *Stream {
 // call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
-	fs = slices.Concat(fs, checkAround(m, b))
+	fs = slices.Concat(fs, checkOutsideBody(m, b))
 	is := sighting{
 		body: fingerprintOf(m.Body), attributes: fingerprintOfAttributes(m.Attributes), group: fingerprintOf(m.GroupID),
 	}
@@ -97,30 +97,31 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 	return fs
 }
 
-// Unseen returns the number of messages that the stream did not store, because it already
-// remembered 33 million messages. Later messages are not compared with these messages.
+// Unseen counts the deduplication IDs, dedupe keys and event IDs that the stream could not
+// store, because it holds only 33 million of each kind. The stream does not find the reuse
+// of an ID or key that it did not store.
 func (s *Stream) Unseen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unseen
 }
 
-// earlier returns the earlier message with this id in the window w, and the time of its
-// send. Without such a message, earlier stores the new message, is, in w. The caller holds
-// s.mu.
-func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
+// earlier searches the window w for a message with this id, and returns the message and the
+// time of its send. If there is none, earlier stores the current message in w and returns
+// false. The caller holds s.mu.
+func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, current sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {
 		return r.Value, r.From, true
 	}
-	if w.Put(at, k, window.Record[sighting]{From: at, To: at, Value: is}) != nil {
+	if w.Put(at, k, window.Record[sighting]{From: at, To: at, Value: current}) != nil {
 		s.unseen++
 	}
 	return sighting{}, time.Time{}, false
 }
 
-// sameID compares the message m with an earlier message that has the same deduplication ID.
-// SQS drops m.
+// sameID returns findings if the message m differs from an earlier message with the same
+// deduplication ID: SQS may drop m as a duplicate.
 func sameID(m Message, is, was sighting, since time.Time) []Finding {
 	if was.body != is.body {
 		return []Finding{found(dedupIDReused, "MessageDeduplicationId", fmt.Sprintf(

@@ -39,8 +39,8 @@ type step struct {
 	message lint.Message
 }
 
-// Each case has two lists of messages for a Stream. The last message of the list bad
-// breaks the rule. The last message of the list good does not.
+// Each case has two lists of messages for a Stream. In the list bad, the last message
+// breaks the rule. In the list good, the last message has no finding.
 var streamCases = []struct {
 	rule, name string
 	bad, good  []step
@@ -195,8 +195,8 @@ func TestStreamAgainstAModel(t *testing.T) {
 	}
 }
 
-// For any input, the first message of a stream has exactly the findings of Check, and an
-// equal second message has the same findings.
+// For a stream's first message, Stream.Check returns the same findings as the function
+// Check. If the message is sent again unchanged, Stream.Check returns these findings again.
 func FuzzStream(f *testing.F) {
 	f.Add(goodBody, "p28r33", "")
 	f.Add(`{"dedupe_key":1,"event_id":[],"payload":`, "", "\xff")

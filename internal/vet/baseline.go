@@ -43,12 +43,11 @@ type Known struct {
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is the text of the finding, for human readers. Findings with another
-	// message match the entry too. If more findings match than Count permits, Filter
-	// accepts the findings with this message first.
+	// Message is the text of the finding, for human readers. Filter accepts matching
+	// findings with this text first, then matching findings with other texts.
 	Message string `json:"message"`
 
-	// Count is the number of findings that the entry accepts, at least 1.
+	// Count is the largest number of findings that the entry accepts, at least 1.
 	Count int `json:"count"`
 }
 
@@ -126,9 +125,9 @@ func (b Baseline) write(w io.Writer) error {
 // number of removed findings and the stale entries. The parameter file is the path of the
 // baseline's file.
 //
-// An entry is stale if it accepts more findings than the report has. The returned entry has
-// the difference as its Count. Entries about a file that exists but was not checked are not
-// stale.
+// An entry is stale if it accepted fewer findings than its Count. In the returned copy,
+// Count is the number of missing findings. An entry is never stale if its file exists but
+// was not checked.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {

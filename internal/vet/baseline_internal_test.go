@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-const sender = `package shop
+const senderCode = `package shop
 
 //sqsfifo:ignore SF002
 var first, second = New(), New()
@@ -31,14 +31,14 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found writes the constant sender to a file in a temporary folder. It returns a report
-// with the findings in this file, and the folder.
-func found(t *testing.T, findings ...Finding) (*Report, string) {
+// reportWith writes the code in senderCode to a file in a temporary folder. It returns a
+// report with the findings in this file, and the folder.
+func reportWith(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop", "sender.go")
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
-	require.NoError(t, os.WriteFile(file, []byte(sender), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(senderCode), 0o600))
 	for i := range findings {
 		findings[i].Start.Filename = file
 		if findings[i].Start.Column == 0 {
@@ -63,7 +63,7 @@ func TestWhereAFindingIs(t *testing.T) {
 		}
 		findings = append(findings, f)
 	}
-	r, dir := found(t, findings...)
+	r, dir := reportWith(t, findings...)
 	for _, k := range r.known(dir) {
 		assert.Equal(t, k.Message, k.Function)
 		assert.Equal(t, "shop/sender.go", k.File)
@@ -96,7 +96,7 @@ func TestBaselineFilters(t *testing.T) {
 		"a file of the same base name": {Baseline{{"sender.go", "Send", "SF001", lint.Error, "a", 1}}, []string{"a", "a", "b", "c"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, dir := found(t, at(12, "SF001", "a"), at(12, "SF001", "a"), at(12, "SF001", "b"), at(14, "SF002", "c"))
+			r, dir := reportWith(t, at(12, "SF001", "a"), at(12, "SF001", "a"), at(12, "SF001", "b"), at(14, "SF002", "c"))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "unchecked.go"), []byte("package x"), 0o600))
 			n, stale, err := r.Filter(tc.baseline, filepath.Join(dir, "baseline"))
 			require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestBaselineIsStable(t *testing.T) {
 		for range random.IntN(30) {
 			findings = append(findings, at([]int{3, 4, 8, 12, 14}[random.IntN(5)], []string{"SF001", "SF002"}[random.IntN(2)], []string{"a\tb", "<c> \"d\"\n", ""}[random.IntN(3)]))
 		}
-		r, dir := found(t, findings...)
+		r, dir := reportWith(t, findings...)
 		file := filepath.Join(dir, "baseline")
 		n, err := r.WriteBaseline(file)
 		require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestBaselineThatIsNone(t *testing.T) {
 		require.ErrorIs(t, err, errNotKnown, text)
 		assert.ErrorContains(t, err, says, text)
 	}
-	r, dir := found(t)
+	r, dir := reportWith(t)
 	file := filepath.Join(dir, "baseline")
 	require.NoError(t, os.WriteFile(file, []byte("notes of a person"), 0o600))
 	_, err := r.WriteBaseline(file)

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// A package's findings do not depend on the results in the go command's cache: not with "go
-// vet -vettool", and not with Run.
+// The findings about a package do not depend on the earlier results in the go command's
+// cache. The test checks "go vet -vettool" and Run.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()

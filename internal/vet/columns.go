@@ -9,7 +9,7 @@ import (
 )
 
 // columns converts columns in bytes to columns in characters. The map caches the lines of
-// the files that it has read, by path. Columns in an unreadable file stay unchanged.
+// each file, by path. Columns in an unreadable file stay unchanged.
 type columns map[string][][]byte
 
 func newColumns() columns { return columns{} }
@@ -48,8 +48,8 @@ func (c columns) position(file string, offset int) (token.Position, bool) {
 	return token.Position{}, false
 }
 
-// The method of() returns copies of the findings, with columns in characters.
-func (c columns) of(findings []Finding) []Finding {
+// inCharacters returns copies of the findings. Their columns count characters, not bytes.
+func (c columns) inCharacters(findings []Finding) []Finding {
 	out := slices.Clone(findings)
 	for i := range out {
 		f := &out[i]

@@ -45,8 +45,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			// suiteOf reads the test files of a package. For single files named on the
-			// command line, the tests are unknown.
+			// Skip a test package: suiteOf reads it with the tested package. Also skip single
+			// files named on the command line, because their tests are unknown.
 			continue
 		}
 		check, err := sources.mustCheck(p.GoFiles)

@@ -279,9 +279,8 @@ func qualifiers(file *ast.File) map[string]bool {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// namesOf returns the names by which a file may use an import. Without an explicit name,
-// this is the package's name, which is nearly always similar to the last element of the
-// import path.
+// namesOf returns the names that an import may have in the code. Without an explicit name,
+// namesOf guesses the package's name from the last element of the import path.
 func namesOf(spec *ast.ImportSpec) []string {
 	if spec.Name != nil {
 		return []string{spec.Name.Name}

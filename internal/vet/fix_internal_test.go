@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixes writes code to a file. The returned report has one finding with a fix for each
-// element of replacements: pairs of an old text, which must occur once in code, and a new
-// text.
-func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
+// reportWithFixes writes code to a file. The returned report has one finding with one fix
+// for each list in replacements. A list contains an old text, its new text, the next old
+// text, and so on. Each old text must occur exactly once in code.
+func reportWithFixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")
 	require.NoError(t, os.WriteFile(file, []byte(code), 0o600))
@@ -80,7 +80,7 @@ func TestFix(t *testing.T) {
 		"cgo":                                             {"package shop\n\nimport \"C\"\n\nvar A = 1\n", [][]string{{"1", "2"}}, "", 0, "cgo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, file := fixes(t, tc.code, tc.fixes...)
+			r, file := reportWithFixes(t, tc.code, tc.fixes...)
 			fixed, err := r.Fix()
 			require.NoError(t, err)
 			text, err := os.ReadFile(file)
@@ -104,21 +104,21 @@ func TestFix(t *testing.T) {
 }
 
 func TestFixLeavesOtherFilesAlone(t *testing.T) {
-	r, file := fixes(t, shopCode, []string{"c := 3", "c := 4"})
+	r, file := reportWithFixes(t, shopCode, []string{"c := 3", "c := 4"})
 	r.fixable[file] = false
 	fixed, err := r.Fix()
 	require.NoError(t, err)
 	require.Len(t, fixed.Left, 1)
 	assert.Contains(t, fixed.Left[0], "main module")
 
-	r, _ = fixes(t, shopCode, []string{"c := 3", "c := 4"})
+	r, _ = reportWithFixes(t, shopCode, []string{"c := 3", "c := 4"})
 	r.began = time.Now().Add(-time.Hour)
 	fixed, err = r.Fix()
 	require.NoError(t, err)
 	require.Len(t, fixed.Left, 1)
 	assert.Contains(t, fixed.Left[0], "changed while")
 
-	r, file = fixes(t, shopCode, []string{"c := 3", "c := 4"}, []string{"Sprint(1)", "Sprint(2)"})
+	r, file = reportWithFixes(t, shopCode, []string{"c := 3", "c := 4"}, []string{"Sprint(1)", "Sprint(2)"})
 	r.Findings[0].Fixes[0].Edits[0].End = len(shopCode) + 1
 	r.Findings[1].Fixes[0].Edits = append(r.Findings[1].Fixes[0].Edits, Edit{File: file + "x"})
 	fixed, err = r.Fix()
@@ -126,7 +126,7 @@ func TestFixLeavesOtherFilesAlone(t *testing.T) {
 	assert.Empty(t, fixed.Files)
 	assert.Len(t, fixed.Left, 2)
 
-	r, file = fixes(t, shopCode, []string{"c := 3", "c := 4"})
+	r, file = reportWithFixes(t, shopCode, []string{"c := 3", "c := 4"})
 	require.NoError(t, os.Remove(file))
 	_, err = r.Fix()
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -139,7 +139,7 @@ func TestFixWritesGo(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) // #nosec G404 -- a test
 	for range 300 {
-		r, file := fixes(t, shopCode)
+		r, file := reportWithFixes(t, shopCode)
 		for range 1 + random.IntN(5) {
 			start := random.IntN(len(shopCode))
 			end := min(len(shopCode), start+random.IntN(12))

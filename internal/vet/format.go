@@ -46,8 +46,8 @@ var Formats = []Format{Text, JSON, SARIF, GitHub}
 // Output configures the printing of findings.
 type Output struct {
 	// Dir is the absolute path of a folder. Text and JSON name files relative to Dir. SARIF
-	// and GitHub name files relative to the root of the repository around Dir, or to Dir
-	// without a repository.
+	// and GitHub name files relative to the root of the repository that contains Dir. If
+	// there is no repository, SARIF and GitHub also use Dir.
 	Dir string
 
 	// Colour adds the colour codes of a terminal to Text.
@@ -70,7 +70,7 @@ func (f Format) Write(w io.Writer, o Output, findings []Finding) error {
 	case SARIF:
 		err = writeSARIF(b, repository(o.Dir), o.Version, findings)
 	case GitHub:
-		writeGitHub(b, relative(newColumns().of(findings), repository(o.Dir)))
+		writeGitHub(b, relative(newColumns().inCharacters(findings), repository(o.Dir)))
 	default:
 		return fmt.Errorf("no format %q; there are text, json, sarif and github", string(f))
 	}

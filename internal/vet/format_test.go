@@ -174,9 +174,9 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// In a SARIF log, a replacement has columns in characters, and an insertion has an empty
-// region. The log omits a fix if its file is unreadable, or if a replacement is outside
-// the file.
+// A SARIF log counts the columns of a replacement in characters. An insertion replaces an
+// empty region. The log omits a fix if its file is unreadable, or if a replacement is
+// outside the file.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename

@@ -180,8 +180,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// The analyzer writes a severity other than the rule's usual one before the text, as in
-	// "info: text".
+	// If the severity of a finding differs from the rule's severity, the message begins with
+	// the severity of the finding, as in "info: text".
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text

@@ -74,8 +74,8 @@ func asLines(findings []vet.Finding) []string {
 	return out
 }
 
-// Run uses "go vet" with its cache. Run has the same findings as an analysis of all
-// packages from source.
+// Run gets the findings from "go vet", often from a cache. The test compares these findings
+// with an analysis of all packages from source.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")
@@ -96,8 +96,9 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// The go command may analyze a package only as a dependency. Its cached result then has
-// no findings. A later Run for the package must not use this result.
+// The first Run checks ./raw/wrapped, which imports ./raw. The go command then caches a
+// result about ./raw, but Run reports no findings there. A second Run, for ./raw itself,
+// must report them.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})
@@ -188,8 +189,9 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 	}
 }
 
-// If "go vet" prints nothing about a package, Run calls it again with another cache key. If
-// the result is still missing after the last try, Run returns an error.
+// With a damaged cache, "go vet" prints nothing about some package. Run then calls "go vet"
+// again, with another cache key. If the package is still missing after the last call, Run
+// returns an error.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)

@@ -38,8 +38,9 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance returns ok = true if a comment suppresses SF020 (missing compliance test).
-// The result ours is false for a directive of another tool.
+// ignoresCompliance parses a comment. The result ok reports whether the comment suppresses
+// SF020 (missing compliance test). The result ours is false for a directive of another
+// tool.
 func ignoresCompliance(comment string) (ours, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {

@@ -55,9 +55,8 @@ func list(ctx context.Context, o Options) ([]*packages.Package, error) {
 	return load(ctx, o, packages.NeedName|packages.NeedFiles|packages.NeedForTest|packages.NeedModule)
 }
 
-// diagnose loads the packages and their imports from source. Its error names the packages
-// that do not compile. diagnose takes far longer than an analysis with the go command's
-// cache.
+// diagnose returns an error with the names of the packages that do not compile, or nil. It
+// is slow, because it loads all imports from source and does not use a cache.
 func diagnose(ctx context.Context, o Options) error {
 	loaded, err := load(ctx, o, packages.LoadAllSyntax|packages.NeedForTest|packages.NeedModule)
 	if err != nil {

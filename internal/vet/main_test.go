@@ -20,7 +20,7 @@ import (
 // analyzer that reports each function.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
-		vet.ToolMain(fifovet.Analyzer, quiet, names)
+		vet.ToolMain(fifovet.Analyzer, quiet, namesAnalyzer)
 	}
 	// The modules in testdata are not in the workspace of this repository.
 	if err := os.Setenv("GOWORK", "off"); err != nil {
@@ -42,18 +42,19 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames makes Run use the analyzer names. The text severity, such as "warning: ",
-// begins each diagnostic. If fail is true, the analyzer returns an error for package
-// example.com/broken/fine.
+// withNames makes Run use namesAnalyzer. The text of each diagnostic begins with the
+// parameter severity, for example "warning: ". If fail is true, the analyzer returns an
+// error for package example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o
 }
 
-// names is an analyzer that reports each declared function, the last one of a file first.
-var names = newNames()
+// namesAnalyzer reports each declared function. It reports the functions of a file in
+// reverse order, so that tests notice if Run does not sort findings.
+var namesAnalyzer = newNamesAnalyzer()
 
-func newNames() *analysis.Analyzer {
+func newNamesAnalyzer() *analysis.Analyzer {
 	a := &analysis.Analyzer{Name: "names", Doc: "report functions"}
 	severity := a.Flags.String("severity", "", "what stands in front of the text")
 	fail := a.Flags.Bool("fail", false, "fail")

@@ -13,7 +13,8 @@ import (
 )
 
 // These types are the parts of a SARIF 2.1.0 log that findings need. The comments name
-// sections of the standard. The standard or GitHub requires each member without omitempty.
+// sections of the standard. A member has omitempty unless the standard or GitHub requires
+// the member.
 type (
 	sarifLog struct { // section 3.13
 		Schema  string     `json:"$schema"`
@@ -148,7 +149,7 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 		})
 	}
 	columns := newColumns()
-	for i, f := range relative(columns.of(findings), root) {
+	for i, f := range relative(columns.inCharacters(findings), root) {
 		var related []sarifLocation
 		for _, r := range f.Related {
 			related = append(related, location(r.Start, token.Position{}, &sarifText{r.Message}))
@@ -175,9 +176,8 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 	})
 }
 
-// sarifFixes converts fixes to the form of SARIF. It leaves out a fix if its file cannot be
-// read or an edit is outside the file, because columns in characters cannot be computed
-// then.
+// sarifFixes converts fixes to the form of SARIF. It leaves out a fix if the columns of an
+// edit cannot be computed: the file is unreadable, or the edit is outside the file.
 func sarifFixes(columns columns, root string, fixes []Fix) []sarifFix {
 	var out []sarifFix
 	for _, fix := range fixes {

@@ -239,8 +239,8 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// t is a type parameter, or a type without a name such as struct{ ID string }. A type
-	// declared by the user makes the test easier to read.
+	// t is a type parameter or a type without a name, such as struct{ ID string }. The test
+	// could repeat a type without a name, but is easier to read if the user declares a type.
 	return false
 }
 

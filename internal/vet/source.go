@@ -82,9 +82,9 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		Importer:                 known{},
 		FakeImportC:              true,
 		DisableUnusedImportCheck: true,
-		Error:                    func(error) {}, // ignores errors, because imports are not loaded
+		Error:                    func(error) {}, // makes Check continue after a type error
 	}
-	// The returned error is a type error, which config.Error ignores, too.
+	// Ignore type errors: they are normal here, because the imports are not loaded.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }

@@ -13,15 +13,16 @@ import (
 )
 
 // dependenciesFlag is a flag that [Run] gives to the tool, the binary that "go vet" runs on
-// each package. With the flag, the tool reports the diagnostics of imported packages, too,
+// each package. With the flag, the tool also reports diagnostics about imported packages,
 // and adds one diagnostic to each package (see marker). The flag works around two faults of
-// the go command (1.26), which lose findings:
+// the go command (1.26) that lose findings:
 //
-//   - The go command may ask for the facts of an imported package only. It caches the
-//     result without diagnostics, and a later run for the package gets this result.
-//   - The go command stores a package's facts before its result. If the go command is
-//     killed between the two, later runs print nothing about the package. Run tries again
-//     with another value of the flag, because the go command caches results by flags.
+//   - For an imported package, the go command requests only facts, the data for the
+//     analysis of other packages. It caches the result without diagnostics. A later run for
+//     the package itself would get this cached result.
+//   - The go command stores facts before diagnostics. If it is killed between these steps,
+//     later runs print nothing about the package. Run then tries again with another value
+//     of the flag, because the go command caches results by flags.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of the diagnostic that the tool adds to every package. The
@@ -44,12 +45,12 @@ func IsToolCall(args []string) bool {
 	return len(args) == 1 && (last == "-V=full" || last == "-flags")
 }
 
-// ToolMain answers a call by the go command, usually with an analysis of one package, and
+// ToolMain performs a request of the go command, such as the analysis of one package, and
 // exits the process. Call it only if [IsToolCall] returns true.
 //
 // If Options.Tool is empty, [Run] makes "go vet" start the running binary again as its
-// tool. The main function of this binary must begin with IsToolCall, and with ToolMain if
-// the result is true.
+// tool. The main function of this binary must call IsToolCall first. If IsToolCall returns
+// true, the main function must call ToolMain.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
@@ -77,8 +78,8 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// withMarker returns a copy of analyzer a that also reports one diagnostic for each
-// package, with the category marker.
+// withMarker returns a copy of analyzer a. The copy reports an additional diagnostic for
+// each package, to show [Run] that the package was analyzed.
 func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -89,12 +90,12 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics returns the file that describes the package to analyze. If the go command
-// asks for facts only, but diagnostics are needed, the result is a changed copy of the file
-// in the same folder.
+// withDiagnostics turns a request for facts into a request for facts and diagnostics. The
+// parameter file is the path of the go command's request to analyze one package. The result
+// is the path of a changed copy in the same folder, or file if nothing must change.
 //
-// If all is true, every package needs diagnostics. Otherwise packages of the main module
-// need them, because the go command caches the result for a later call.
+// If all is false, only requests for packages of the main module change. The user may name
+// such a package in a later call, and the go command then uses the cached result.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {
@@ -111,7 +112,8 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	// With -fix, the go command uses no cached results for named packages.
+	// With -fix, the request need not change: in a later call for this package, the go
+	// command ignores a cached result without fixes.
 	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}

@@ -1,22 +1,21 @@
 // Package vet runs the static rules on the packages of a module, for the command line and
 // CI.
 //
-// The problem: most rules check one package at a time, as analyzers that "go vet" and
-// other programs can run. Rule SF020 is different: it reports a package that constructs a
-// producer and has no compliance test. The result depends on test files, and "go vet"
-// would use an outdated cached result after a test file was added or removed. There is a
-// second problem: a team that begins to use the rules already has findings, and these
-// must not hide new findings.
+// The problem: "go vet" can run most rules, but not SF020. This rule reports a package that
+// constructs a producer and has no compliance test. The result depends on test files, and
+// "go vet" would use an outdated cached result after a test file was added or removed.
+// There is a second problem: a team that begins to use the rules already has findings, and
+// these must not hide new findings.
 //
 // The guarantee: each finding is reported once, findings are sorted by position, and a
 // package that does not compile is an error and never a clean result. The go command runs
 // the analyzers. It reuses the cached result of a package if the package, its
 // dependencies, the flags and this binary have not changed.
 //
-// The limits: the go command must be 1.26 or later. SF020 finds calls of the suite in the
-// package's own test files, with the given build tags. SF020 does not follow calls into
-// other packages, and assumes that the suite tests the package's producer. It does not
-// notice a test that is always skipped because of a constant of another package.
+// The limits: the go command must be 1.26 or later. SF020 finds calls of the compliance
+// suite in the package's own test files, with the given build tags. SF020 does not follow
+// calls into other packages, and assumes that the suite tests the package's producer. It
+// does not notice a test that is always skipped because of a constant of another package.
 package vet
 
 import (

@@ -138,8 +138,8 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 	assert.Equal(t, 3, report.Packages)
 }
 
-// Diagnostics lack a field for the severity. For a severity other than the rule's, the
-// message contains it, for example "SF001: warning: text".
+// A diagnostic has no field for the severity. If the severity differs from the rule's, the
+// message contains the severity, for example "SF001: warning: text".
 func TestSeverityOfADiagnostic(t *testing.T) {
 	for says, want := range map[string]lint.Severity{"": lint.Error, "error: ": lint.Error, "warning: ": lint.Warning, "info: ": lint.Info} {
 		report, err := vet.Run(t.Context(), withNames(says, false, vet.Options{Dir: module, Patterns: []string{"./odd/owner"}}))

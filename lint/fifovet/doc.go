@@ -3,12 +3,11 @@
 //
 // # Problem
 //
-// A FIFO queue compares only deduplication IDs, or hashes of bodies. If a program mints
-// an ID for each attempt, each retry is stored as a new message. If a program leaves
-// the identity of an event to a message attribute, the second of two events is dropped.
-// Both programs compile and pass their tests, and SQS answers both with success. The
-// mistake is seldom at the send: a helper returns a UUID, or a wrapper takes the ID as
-// a string.
+// A FIFO queue compares only deduplication IDs, or hashes of bodies. If a program creates
+// a new ID for each attempt, each retry is stored as a new message. If two events differ
+// only in a message attribute, the second event is dropped. Both programs compile and pass
+// their tests, and SQS answers both with success. The mistake is seldom at the send: a
+// helper returns a UUID, or a wrapper takes the ID as a string.
 //
 // # Guarantee
 //
@@ -16,24 +15,24 @@
 // through variables, closures, calls, and the functions of other packages. It reports
 // only values found on such a path:
 //
-//   - An unknown value, such as a parameter or the result of a call into a package
-//     without facts, is not a violation.
+//   - An unknown value is not a violation, for example a parameter, or the result of a
+//     function about which the analyzer has no facts (see below).
 //   - A constant is reported only if every part of the value is constant.
-//   - With the AWS SDKs an error requires evidence of a FIFO queue: a queue URL or
-//     topic ARN that as a whole is a constant ending in ".fifo", or a deduplication ID
-//     on every path to the send. A group ID is not evidence, because standard queues
-//     also accept a group ID. With a group ID and an unknown queue, findings are
-//     warnings that say "if this queue is FIFO". With a constant name of a standard
-//     queue, there are no findings.
-//   - A deduplication ID that is nil on some path to the send is missing on this path.
+//   - With the AWS SDKs an error requires evidence of a FIFO queue: a queue URL or topic
+//     ARN that ends in a constant such as "orders.fifo", or a deduplication ID on every
+//     path to the send. A group ID is not evidence, because standard queues also accept a
+//     group ID. With a group ID and an unknown queue, findings are warnings with the text
+//     "if this queue is FIFO". For a constant name of a standard queue, there are no
+//     findings.
+//   - If a deduplication ID is nil on some path to the send, it is missing on this path.
 //     Branches that exclude each other are not on one path.
-//   - The identity of a request, an attempt, a host or a setting is not the identity of
-//     an event. If the body has the event's ID, an attribute that the body lacks is only
-//     an info. If the body has another ID, the attribute is an info unless its name is
-//     that of an event's identity.
-//   - Several findings in one function with the same cause, such as one call of a random
-//     source, are reported as one; its text and related positions name the other places.
-//     Each further function has a separate finding.
+//   - The ID of a request, an attempt or a host, or a setting, does not identify an event.
+//   - An attribute missing in the body is only an info if the body contains the event's
+//     ID. If the body contains another ID, the attribute is also an info, unless its name
+//     means an event, as event_id does.
+//   - The analyzer combines the findings in one function with the same cause, such as one
+//     call of a random source. The text and the related positions of the combined finding
+//     name the other places.
 //   - Tests are exempt: files named _test.go, files with a build tag for integration or
 //     end-to-end tests, and functions that take a testing.TB.
 //
@@ -44,8 +43,8 @@
 // The analyzer knows SendMessage, SendMessageBatch, DeleteMessageBatch, Publish and
 // PublishBatch of the AWS SDK for Go, v1 and v2, called on the client or on an interface
 // with these methods. It also knows the types Identity, Config, Message and Producer of
-// this project. For a package without sends and random sources within reach, it checks only
-// the types and builds no SSA form.
+// this project. It skips packages that neither send messages, directly or indirectly, nor
+// return random values.
 //
 // Each diagnostic has the rule's ID as its category. The rules and their wording are in
 // package lint. If a diagnostic has a lower severity than its rule, the severity follows

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// source is an expression for a message field, with the declaration that it needs. The
-// expression may use ctx, e (an order), m (a received message) and tokens. "$" stands for
-// the call site's number.
+// source is a Go expression for a field of a message. The expression may use the parameters
+// listed in the constant params. The function numbered replaces each "$" by a number, so
+// that names in different call sites are different.
 type source struct {
-	name, expr, decl string
-	wrong            bool // wrong as the identity of an event
+	name, expr string
+	decl       string // declarations for expr, or ""
+	wrong      bool   // expr does not identify an event
 }
 
 var mintedSources = []source{
@@ -38,11 +39,11 @@ var eventSources = []source{
 	{name: "derived by an interface", expr: `keys.Of(e)`},
 }
 
-// carrier is the code between a source and a message, for example a variable or a struct
-// field.
+// carrier is Go code that passes a value to a message, for example through a variable or a
+// struct field. The function carry replaces each "@" by the expression of a source.
 type carrier struct {
 	name            string
-	decl, pre, expr string // "@" stands for the source's expression
+	decl, pre, expr string // declarations, statements before the send, expression in the send
 	limit           string // documented reason why the analyzer does not follow the value
 }
 
@@ -80,9 +81,9 @@ var carriers = []carrier{
 	{name: "reflection", pre: `held := reflect.ValueOf(@)`, expr: `held.String()`, limit: "reflect"},
 }
 
-// sender is code that sends a message. %body, %group, %dedup, %url and %attributes stand
-// for the fields' expressions. A part in <...> begins with a field's name, and is left out
-// without this field.
+// sender is Go code that sends a message. %body, %group, %dedup, %url and %attributes stand
+// for the expressions of the message's fields. Code for an optional field is in angle
+// brackets, after the field's name: <group MessageGroupId: aws.String(%group),>.
 type sender struct {
 	name       string
 	decl, send string
@@ -126,10 +127,10 @@ var senders = []sender{
 	{name: "functional option", decl: `type option$ func(*sqs.SendMessageInput); func with$(<group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>) option$ { return func(in *sqs.SendMessageInput) { <group in.MessageGroupId = &group;> <dedup in.MessageDeduplicationId = &dedup;> <attributes in.MessageAttributes = attributes;> } }; func post$(ctx context.Context, client *sqs.Client, url, body string, opts ...option$) error { in := &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}; for _, o := range opts { o(in) }; _, err := client.SendMessage(ctx, in); return err }`, send: `return post$(ctx, client, %url, %body, with$(<group %group,> <dedup %dedup,> <attributes %attributes,>))`, limit: "functional option"},
 }
 
-// path is the code before and after a send, for example a loop.
-type path struct{ name, before, after string }
+// surrounding is the code around a send, for example a loop.
+type surrounding struct{ name, before, after string }
 
-var ways = []path{
+var surroundings = []surrounding{
 	{"straight", "{", "}"},
 	{"in a branch", "if e.Amount > 0 {", "}; return nil"},
 	{"in a loop", "for range e.Lines {", "}; return nil"},
@@ -139,7 +140,7 @@ var ways = []path{
 	{"under a lock", "mutex.Lock(); defer mutex.Unlock(); {", "}"},
 }
 
-// queue is the name of a queue or topic.
+// queue is Go code for the URL of a queue or the ARN of a topic.
 type queue struct {
 	name, pre, expr string
 	certain         bool // the source shows that the queue is FIFO
@@ -154,8 +155,9 @@ var queues = []queue{
 	{"unknown", "", `os.Getenv("QUEUE_URL")`, false},
 }
 
-// fill replaces each %name in a sender's code, such as %body, by the expression in fields
-// under this name. A part <name ...> stays only if fields has the name.
+// fill puts the expressions in fields into a sender's code. For example, it replaces %body
+// by fields["body"]. It deletes the code <name ...> if fields lacks the name; otherwise it
+// deletes only the brackets and the name.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// shape is one generated function that sends a message, called a call site. The call site
-// is wrong if it breaks the rule.
+// shape is a generated call site: a function that sends a message.
 type shape struct {
-	rule    string // the rule that a wrong site breaks and a right site keeps
-	wrong   bool
+	rule    string // ID of the rule to test
+	wrong   bool   // the call site breaks the rule
 	source  string
 	carrier string
 	sender  string
-	limit   string // documented reason why the analyzer misses the site
+	limit   string // documented reason why the analyzer does not report the call site
 	code    string // Go text of the function
 }
 
@@ -26,8 +25,8 @@ func function(decl, body string) string {
 	return decl + "func site$(ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf) error {\n" + body + "\n}\n"
 }
 
-// carry returns a carrier's code, with the expression of the source s in place of each
-// "@". For example, the carrier "id := @" assigns s to a variable.
+// carry returns the code of the carrier c, with the expression of s in place of each "@".
+// For example, "id := @" becomes "id := e.ID".
 func carry(c carrier, s source) (decl, pre, expr string) {
 	put := func(text string) string { return strings.ReplaceAll(text, "@", s.expr) }
 	decl = s.decl
@@ -48,10 +47,10 @@ func (s sender) attributeMap(name, expr string) string {
 const jsonOrder = `encode(e)`
 
 // shapesOf generates the code for TestShapes: functions that send a message. Most come in
-// pairs: one that breaks a rule (wrong) and one that does not (right).
+// pairs: the first function breaks a rule (wrong), and the second does not (right).
 func shapesOf() []shape {
 	var all []shape
-	add := func(rule string, wrong bool, src source, c carrier, s sender, q queue, w path, fields map[string]string, decl, pre string) {
+	add := func(rule string, wrong bool, src source, c carrier, s sender, q queue, w surrounding, fields map[string]string, decl, pre string) {
 		if _, ok := fields["url"]; !ok {
 			fields["url"] = q.expr
 		}
@@ -64,15 +63,15 @@ func shapesOf() []shape {
 			code: function(strings.TrimSpace(decl+"\n"+strings.ReplaceAll(fill(s.decl, fields), "; type ", "\ntype ")), q.pre+pre+"\n"+w.before+fill(s.send, fields)+w.after),
 		})
 	}
-	at := func(n int) (queue, path) { return queues[n%len(queues)], ways[n%len(ways)] }
+	at := func(n int) (queue, surrounding) { return queues[n%len(queues)], surroundings[n%len(surroundings)] }
 	certain := func(n int) queue { return queues[n%(len(queues)-1)] }
 
 	n := 0
 	for i, s := range senders {
 		for j, c := range carriers {
 			n++
-			// A deduplication ID that the code mints breaks SF002 (wrong). An ID from the
-			// event does not (right).
+			// The first call site breaks SF002: the deduplication ID does not depend on the
+			// event. In the second, the ID comes from the event.
 			for k, src := range []source{mintedSources[(i+j)%len(mintedSources)], eventSources[(i+j)%len(eventSources)]} {
 				q, w := at(n)
 				decl, pre, expr := carry(c, src)
@@ -81,12 +80,12 @@ func shapesOf() []shape {
 			if (i+j)%3 != 0 {
 				continue
 			}
-			// A new group ID for each message breaks SF007 (wrong). The account of the
-			// event as group ID does not (right).
+			// The first call site breaks SF007: each message has a new group ID. The second
+			// uses the account of the event as the group ID.
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
 				if w.name == "in a literal" || w.name == "in a loop" {
-					w = ways[0]
+					w = surroundings[0]
 				}
 				// One random group ID for all entries of a batch is not wrong.
 				if s.name == "v2 batch by append" {
@@ -95,12 +94,12 @@ func shapesOf() []shape {
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
 			}
-			// A constant deduplication ID breaks SF003 (wrong). A constant joined with an
-			// event field does not (right).
+			// The first call site breaks SF003: the deduplication ID is a constant. The
+			// second joins a constant with a field of the event.
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
-				// The carrier "branch" selects one of two values, so the ID would not be a
-				// constant.
+				// The code of the carrier "branch" chooses between two IDs. SF003 does not
+				// report such a choice, even between constants.
 				if c.name == "branch" {
 					continue
 				}
@@ -110,8 +109,8 @@ func shapesOf() []shape {
 		}
 	}
 
-	// Without a deduplication ID, SQS hashes the body. A body that changes with each
-	// attempt breaks SF012 (wrong); a body made only from the event does not (right).
+	// Without a deduplication ID, SQS hashes the body. The first call site breaks SF012: the
+	// body changes with each attempt. The second makes the body only from the event.
 	for i, s := range senders {
 		for j, b := range bodies {
 			n++
@@ -133,18 +132,18 @@ func shapesOf() []shape {
 				}
 				fields := map[string]string{"body": expr, "group": "e.Account"}
 				q := certain(n)
-				add("SF012", k == 0, src, c, s, q, ways[n%len(ways)], fields, decl, pre)
+				add("SF012", k == 0, src, c, s, q, surroundings[n%len(surroundings)], fields, decl, pre)
 			}
 		}
-		// Without a deduplication ID, a constant body breaks SF004 (wrong). A body from
-		// an event field does not (right).
+		// Without a deduplication ID, the first call site breaks SF004: the body is a
+		// constant. In the second, the body contains a field of the event.
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
-			add("SF004", k == 0, src, c, s, certain(i), ways[i%len(ways)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
+			add("SF004", k == 0, src, c, s, certain(i), surroundings[i%len(surroundings)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
 		}
-		// An event ID in an attribute breaks SF001 if the body lacks the ID (wrong), but
-		// not if the body has the ID (right).
+		// An attribute has the event's ID. The first call site breaks SF001: its body lacks
+		// the ID. In the second, the body contains the ID.
 		for j, c := range carriers {
 			if (i+j)%2 != 0 {
 				continue
@@ -160,19 +159,18 @@ func shapesOf() []shape {
 				if s.name == "another package" {
 					continue
 				}
-				add("SF001", k == 0, src, c, s, certain(n+j), ways[j%len(ways)], fields, decl, pre)
+				add("SF001", k == 0, src, c, s, certain(n+j), surroundings[j%len(surroundings)], fields, decl, pre)
 			}
 		}
-		// A deduplication ID with a character that SQS refuses breaks SF010 (wrong). An
-		// ID with permitted characters does not (right).
+		// A call site breaks SF010 if SQS refuses a character in the deduplication ID.
 		for _, v := range []struct {
 			expr  string
 			wrong bool
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
-			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], ways[i%len(ways)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
+			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], surroundings[i%len(surroundings)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// A deduplication ID minted again for each retry breaks SF006 (wrong). An event
-		// field as the ID does not (right).
+		// The first call site breaks SF006: each retry creates a new deduplication ID. In the
+		// second, the ID is a field of the event.
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}
@@ -185,19 +183,19 @@ func shapesOf() []shape {
 				_ = j
 			}
 		}
-		// Call sites without a message group. They are wrong if the queue is FIFO or the
+		// A call site without a message group breaks SF009 if the queue is FIFO, or if the
 		// message has a deduplication ID.
 		for _, q := range append(queues, queue{name: "looked up standard", pre: `found, lookErr := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")}); if lookErr != nil { return lookErr };`, expr: `*found.QueueUrl`}, queue{name: "standard", expr: `"https://sqs.eu-west-1.amazonaws.com/42/orders"`}) {
 			for _, dedup := range []bool{true, false} {
 				if s.name == "another package" {
-					continue // this sender always sets the group
+					continue // the code of this sender always has a message group
 				}
 				fields := map[string]string{"body": jsonOrder}
 				wrong := q.certain
 				if dedup && (q.certain || q.name == "unknown") {
 					fields["dedup"], wrong = "e.ID", true
 				}
-				add("SF009", wrong, source{name: "none"}, carrier{name: q.name}, s, q, ways[i%len(ways)], fields, "", "")
+				add("SF009", wrong, source{name: "none"}, carrier{name: q.name}, s, q, surroundings[i%len(surroundings)], fields, "", "")
 			}
 		}
 	}
@@ -207,12 +205,12 @@ func shapesOf() []shape {
 	return all
 }
 
-// body is code that encodes an event as the body of a message. "@" stands for the
-// expression under test, such as a call of a clock.
+// body is Go code that makes the body of a message from the event e and a second value. "@"
+// stands for the expression of the second value, such as time.Now().
 type body struct {
 	name, decl, pre, expr string
-	fixed                 string // expression with the same text in each attempt
-	clock                 bool   // the body contains a time
+	fixed                 string // if not "", replaces expr in the correct call site
+	clock                 bool   // "@" must be a time.Time
 	limit                 string
 }
 
@@ -248,8 +246,8 @@ var retryForms = []retryForm{
 	{"function of the program", `func untilDone$(f func() error) error { var err error; for range 3 { if err = f(); err == nil { return nil } }; return err }`, `return untilDone$(func() error { @send })`},
 }
 
-// batchShapes returns call sites that send a batch. Code that ignores the refused entries
-// breaks SF015 (wrong). Code that reads them does not (right).
+// batchShapes returns call sites that send a batch. A call site breaks SF015 if it ignores
+// the entries refused by SQS.
 func batchShapes() []shape {
 	var all []shape
 	calls := []struct{ name, call string }{
@@ -288,9 +286,8 @@ func batchShapes() []shape {
 	return all
 }
 
-// pairShapes returns call sites that send two messages, one after the other. Two
-// different bodies with one deduplication ID break SF016 (wrong). Different IDs, or equal
-// bodies, do not (right).
+// pairShapes returns call sites with two sends. A call site breaks SF016 if it sends two
+// different bodies with the same deduplication ID.
 func pairShapes() []shape {
 	var all []shape
 	forms := []struct {

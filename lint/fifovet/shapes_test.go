@@ -182,8 +182,9 @@ func within(pass *analysis.Pass, diagnostics []analysis.Diagnostic) map[int][]an
 	return found
 }
 
-// loading is the test that analysistest reports to. It passes packages that do not
-// compile to t, and ignores unexpected diagnostics, because TestShapes counts them.
+// loading receives the errors of analysistest. It reports errors in t, for example if a
+// package does not compile. It ignores errors about unexpected diagnostics, because
+// TestShapes counts the diagnostics.
 type loading struct{ t *testing.T }
 
 func (l loading) Errorf(format string, args ...any) {
@@ -192,16 +193,18 @@ func (l loading) Errorf(format string, args ...any) {
 	}
 }
 
-// count has the numbers of call sites and findings for one group of call sites: wrong ones,
-// wrong ones with a finding, right ones, and right ones with a finding.
-type count struct{ wrong, found, right, flagged int }
+// count counts the call sites of one group, for example of one sender.
+type count struct {
+	wrong, found   int // call sites that break a rule, and the number with a finding
+	right, flagged int // correct call sites, and the number with a finding
+}
 
 func (c count) String() string {
 	return fmt.Sprintf("%4d of %4d wrong found, %3d of %4d right flagged", c.found, c.wrong, c.flagged, c.right)
 }
 
-// TestShapes counts findings at generated call sites: combinations of value sources,
-// carriers, senders, paths and queues.
+// TestShapes counts findings at generated call sites: combinations of sources, carriers,
+// senders, surroundings and queues.
 func TestShapes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("analyzes thousands of generated sites")

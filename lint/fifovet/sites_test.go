@@ -17,12 +17,12 @@ import (
 )
 
 // site is one call site in testdata/src/example.com/sites: code that sends a message. It
-// begins with a comment "site name: wrong SF001" (code that breaks a rule) or "site name:
-// right", and ends at the next such comment.
+// begins with a comment "site name: right" or "site name: wrong SF001" (the code breaks the
+// rule), and ends at the next such comment.
 type site struct {
 	name string
-	rule string // the rule that the code breaks, or "" if it breaks none
-	in   string // name of the function that has the finding, if it is outside of this call site
+	rule string // the rule that the code breaks, or ""
+	in   string // function with the finding, if the finding is outside of the call site
 
 	pos, end token.Pos
 }
@@ -50,8 +50,8 @@ func sitesOf(t *testing.T, pass *analysis.Pass) []site {
 	return sites
 }
 
-// findings returns the diagnostics within the call site s. If the comment of the call site
-// names a function, it returns the diagnostics within this function.
+// findings returns the diagnostics within the call site s, or within the function s.in if
+// s.in is not "".
 func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysis.Diagnostic {
 	pos, end := s.pos, s.end
 	for _, file := range pass.Files {

@@ -87,12 +87,12 @@ func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 			return nil, fmt.Errorf("sqsfifo: setting %s: %w", flag.name, err)
 		}
 	}
-	return []*analysis.Analyzer{counted(fifovet.Analyzer)}, nil
+	return []*analysis.Analyzer{withoutRelated(fifovet.Analyzer)}, nil
 }
 
-// counted returns an analyzer like a without related places in its diagnostics, because
-// golangci-lint would report each place as a separate finding.
-func counted(a *analysis.Analyzer) *analysis.Analyzer {
+// withoutRelated returns a copy of analyzer a. The copy removes the related places from its
+// diagnostics, because golangci-lint would report each place as a separate finding.
+func withoutRelated(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
 		own := *pass
@@ -106,5 +106,5 @@ func counted(a *analysis.Analyzer) *analysis.Analyzer {
 }
 
 // GetLoadMode makes golangci-lint load the types of each package, because the analyzer
-// needs them to find where a value comes from.
+// needs types to find the origin of a value.
 func (*plugin) GetLoadMode() string { return register.LoadModeTypesInfo }
