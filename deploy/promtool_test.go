@@ -145,8 +145,7 @@ func ruleTests(t *testing.T) string {
 	return b.String()
 }
 
-// For each alert the table has a check in which the alert fires and a check in which it
-// is silent.
+// For each alert, the table has a check with a firing alert and a check with a silent alert.
 func TestEveryAlertIsTested(t *testing.T) {
 	assert.GreaterOrEqual(t, len(ruleTestTable), 12)
 	for _, a := range alerts {

@@ -1,7 +1,7 @@
 package deploy
 
-// The tables in this file have the panels and the alerts. generate_test.go makes the
-// files of this folder from the tables.
+// The tables in this file define the panels of the Grafana dashboard, the Prometheus alerts
+// and the CloudWatch alarms. generate_test.go makes the files of this folder from them.
 
 // q is the name of the label that holds a queue's name in the library's metrics.
 const q = "messaging_destination_name"
@@ -48,10 +48,10 @@ func sumRate(counter, matchers, by string) string {
 func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + libraryLabels + ")" }
 func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + libraryLabels + ")" }
 
-// within returns a query for the share of events stored, or recognised as duplicates, in
-// at most ten seconds. The parameter matchers selects the events, and over is the time
-// range.
-func within(matchers, over string) string {
+// shareInTime returns a query for the share of events that SQS stored or recognised as
+// duplicates within ten seconds. The parameter matchers selects the events, and the
+// parameter over the time range.
+func shareInTime(matchers, over string) string {
 	good := matchers[:len(matchers)-1]
 	if good != "{" {
 		good += ","
@@ -73,7 +73,7 @@ func quantiles(histogram string) []query {
 
 var rows = []row{
 	{"Is it fine?", []panel{
-		{"Events in time", "percentunit", "Share of events stored or known as duplicates within 10 s. Below 99.9 %: open the panels of the row Traffic.", []query{{within(libraryLabels, "[$__rate_interval]"), "{{" + q + "}}"}}, 0.999, false, false},
+		{"Events in time", "percentunit", "Share of events stored or known as duplicates within 10 s. Below 99.9 %: open the panels of the row Traffic.", []query{{shareInTime(libraryLabels, "[$__rate_interval]"), "{{" + q + "}}"}}, 0.999, false, false},
 		{"Oldest event", "s", "Age of the oldest event without an outcome. Retries end at 275 s. Above 180 s: check SQS and the network now.", []query{{worst("sqs_fifo_producer_oldest_event_age_seconds"), "{{" + q + "}}"}}, 275, false, false},
 		{"In doubt or altered", "short", "Events that may be stored. Resend the same bytes before ResendBefore, at most five minutes.", []query{{"sum by (" + q + ", sqs_fifo_outcome) (increase(sqs_fifo_producer_outcomes_total" + with(`sqs_fifo_outcome=~"in_doubt|altered"`) + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_outcome}}"}}, 0, false, false},
 		{"Paused groups", "short", "Groups whose events wait for a failed one. The log names the group. Resend the failed event, or call Resume.", []query{{amount("sqs_fifo_producer_group_paused"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_pauses_total", libraryLabels, ""), "{{" + q + "}} pauses a second"}}, 0, false, false},
@@ -141,23 +141,23 @@ var rows = []row{
 // An alert is one rule of Prometheus, with a section of the same name in the runbook.
 type alert struct{ name, expr, after, severity, summary string }
 
-// first returns a query for the growth of a counter. Prometheus's function increase
-// misses the first event of a new counter, so the query adds counters that did not exist
-// earlier.
-func first(counter, matchers, by, over string) string {
+// growth returns a query for counters that grew in the time over. Prometheus's function
+// increase misses the first event of a new counter. The query therefore also returns
+// counters that did not exist before this time.
+func growth(counter, matchers, by, over string) string {
 	x := counter + matchers
 	return "sum by (" + by + ") (increase(" + x + "[" + over + "])) > 0\nor sum by (" + by + ") (" + x + " unless " + x + " offset " + over + ") > 0"
 }
 
 func burn(rate, short, long string) string {
-	return "1 - (" + within("{}", "["+short+"]") + ") > " + rate + " * 0.001\nand\n1 - (" + within("{}", "["+long+"]") + ") > " + rate + " * 0.001"
+	return "1 - (" + shareInTime("{}", "["+short+"]") + ") > " + rate + " * 0.001\nand\n1 - (" + shareInTime("{}", "["+long+"]") + ") > " + rate + " * 0.001"
 }
 
 const on = "on {{ $labels." + q + " }}"
 
 var alerts = []alert{
-	{"SqsFifoCollision", first("sqs_fifo_dedupe_collisions_detected_total", "", q+", sqs_fifo_collision_kind", "10m"), "", "ticket", "One dedupe key or body stands for two events " + on},
-	{"SqsFifoEventsInDoubt", first("sqs_fifo_producer_outcomes_total", `{sqs_fifo_outcome=~"in_doubt|altered"}`, q+", sqs_fifo_outcome", "5m"), "", "page", "Events may or may not be stored " + on + "; resend the same bytes within five minutes"},
+	{"SqsFifoCollision", growth("sqs_fifo_dedupe_collisions_detected_total", "", q+", sqs_fifo_collision_kind", "10m"), "", "ticket", "One dedupe key or body stands for two events " + on},
+	{"SqsFifoEventsInDoubt", growth("sqs_fifo_producer_outcomes_total", `{sqs_fifo_outcome=~"in_doubt|altered"}`, q+", sqs_fifo_outcome", "5m"), "", "page", "Events may or may not be stored " + on + "; resend the same bytes within five minutes"},
 	{"SqsFifoErrorBudgetFast", burn("14.4", "5m", "1h"), "2m", "page", "Events " + on + " fail or take longer than 10 s; the error budget of 30 days lasts two days"},
 	{"SqsFifoErrorBudgetSlow", burn("6", "30m", "6h"), "15m", "ticket", "Events " + on + " fail or take longer than 10 s; the error budget of 30 days lasts five days"},
 	{"SqsFifoOldestEvent", "max by (" + q + ") (sqs_fifo_producer_oldest_event_age_seconds) > 180", "", "page", "An event waits for more than 180 s " + on + "; retries end at 275 s"},
@@ -166,10 +166,10 @@ var alerts = []alert{
 	{"SqsFifoCallersBlocked", "sum by (" + q + ") (sqs_fifo_producer_caller_blocked) > 0", "10m", "ticket", "Callers wait for room in the buffer " + on},
 	{"SqsFifoMemoryNearLimit", "sum by (" + q + ") (sqs_fifo_producer_key_remembered) / sum by (" + q + ") (sqs_fifo_producer_key_limit) > 0.9", "5m", "ticket", "The memory of dedupe keys is nearly full " + on},
 	{"SqsFifoClockSkew", "max by (" + q + ") (abs(sqs_fifo_producer_clock_skew_seconds)) > 5", "10m", "ticket", "The clock of a producer differs from SQS's by more than 5 s " + on},
-	{"SqsFifoViolations", first("sqs_fifo_producer_violations_total", `{sqs_fifo_action="reject"}`, q+", sqs_fifo_rule_id", "10m"), "", "ticket", "Events break rule {{ $labels.sqs_fifo_rule_id }} " + on},
-	{"SqsFifoProvenanceDropped", first("sqs_fifo_provenance_dropped_total", "", q, "10m"), "", "ticket", "Provenance records are lost " + on},
+	{"SqsFifoViolations", growth("sqs_fifo_producer_violations_total", `{sqs_fifo_action="reject"}`, q+", sqs_fifo_rule_id", "10m"), "", "ticket", "Events break rule {{ $labels.sqs_fifo_rule_id }} " + on},
+	{"SqsFifoProvenanceDropped", growth("sqs_fifo_provenance_dropped_total", "", q, "10m"), "", "ticket", "Provenance records are lost " + on},
 	{"SqsFifoStoreFails", "sum by (" + q + ") (rate(sqs_fifo_producer_store_errors_total[5m])) > 0", "5m", "page", "Calls of the store fail " + on + "; events wait"},
-	{"SqsFifoStoreLost", first("sqs_fifo_producer_store_lost_total", "", q, "10m"), "", "page", "Results are missing in the store " + on},
+	{"SqsFifoStoreLost", growth("sqs_fifo_producer_store_lost_total", "", q, "10m"), "", "page", "Results are missing in the store " + on},
 	{"SqsFifoOutboxLate", "max(sqs_fifo_outbox_message_late) > 0", "", "page", "Messages of the outbox wait for a decision"},
 	{"SqsFifoOutboxSlow", "max(sqs_fifo_outbox_oldest_age_seconds) > 60", "5m", "ticket", "A message waits in the outbox for more than a minute"},
 	{"SqsFifoOutboxStopped", "max(sqs_fifo_outbox_group_stopped) > 0", "10m", "ticket", "Message groups of the outbox wait because of a failure"},

@@ -52,10 +52,10 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	if depth > 0 {
 		args = doubleDashes(node, args)
 	}
-	named := depth > 0 && len(node.Children) == 0 || depth < len(args) && strings.HasPrefix(args[depth], "-")
+	hasCommand := depth > 0 && len(node.Children) == 0 || depth < len(args) && strings.HasPrefix(args[depth], "-")
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return nil, name, plainer(err, named)
+		return nil, name, plainer(err, hasCommand)
 	}
 	c, ok := parsed.Selected().Target.Addr().Interface().(command)
 	if !ok {
@@ -64,9 +64,9 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits has the default durations of flags, by the names in the flags' tags. send_for is
-// shorter than retry_for, because NewQueue limits --retry-for if the producer has an
-// idempotency store (--journal).
+// limits has the default durations of flags. The tag of a flag refers to a duration as in
+// ${retry_for}. send_for is shorter than retry_for, because the command send may have an
+// idempotency store (--journal), and with a store NewQueue accepts only shorter retries.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -119,16 +119,15 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser kong for users of the command line. If the
-// parameter named is false, the arguments name no command, and plainer says so instead of
-// "unexpected argument".
-func plainer(err error, named bool) error {
+// plainer rewrites an error of the parser kong for users of the command line. Without a
+// command in the arguments, plainer replaces "unexpected argument" by "no command".
+func plainer(err error, hasCommand bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {
 		return err
 	}
 	what := "unexpected argument"
-	if !named {
+	if !hasCommand {
 		what = "no command"
 	}
 	word, more, _ := strings.Cut(rest, ", ")

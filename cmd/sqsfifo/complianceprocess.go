@@ -192,11 +192,12 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 	return p, nil
 }
 
-// send writes an event to the program's standard input. It waits until the program prints a
-// line, its answer to the event.
+// send writes an event to the program's standard input and waits for the answer: one line on
+// the program's standard output.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	// Ignore the error of Write: when the program ends, p.answers is closed.
+	// Ignore the error of Write. It means that the program has ended, and the select below
+	// reports this, because p.answers is closed.
 	go func() { _, _ = p.in.Write(line) }()
 	late := time.NewTimer(timeout)
 	defer late.Stop()

@@ -102,9 +102,9 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 	return w.run(ctx, cancel)
 }
 
-// config returns the consumer's configuration. Without a COMMAND argument, the handler
-// prints messages with unlimited attempts, because an error of standard output ends the
-// command.
+// config returns the consumer's configuration. Without a COMMAND argument, the handler only
+// prints messages. It fails only on an error of standard output, which ends the command, so
+// the number of attempts needs no limit.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	f := consumer.Failure{Action: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
@@ -218,7 +218,7 @@ func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup)
 		case <-ticker.C:
 		}
 		now, s := time.Now(), w.consumer.Stats()
-		w.progress.item(int(s.Handled), fmt.Sprintf("%s, %d in hand, %s blocked, oldest head %s",
+		w.progress.setDone(int(s.Handled), fmt.Sprintf("%s, %d in hand, %s blocked, oldest head %s",
 			counted(int(s.Handled), "message"), s.Messages, counted(s.Blocked, "group"), ago(s.OldestHead)))
 		if found := w.blocked(); ctx.Err() == nil {
 			blocked = found

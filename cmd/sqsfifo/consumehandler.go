@@ -103,9 +103,9 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// If the consumer cannot extend the visibility timeout, the program gets SIGTERM with a
-	// tenth of the timeout left. SIGKILL follows half of this tenth later, before another
-	// consumer may receive the message.
+	// If the consumer cannot extend the visibility timeout, the program gets SIGTERM when a
+	// tenth of the timeout is left, and SIGKILL when a twentieth is left. The program
+	// therefore ends before another consumer may receive the message.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

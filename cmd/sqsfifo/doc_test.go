@@ -20,7 +20,6 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts of the documents")
 
-// documentRoot is the folder of the documents.
 const documentRoot = "../../"
 
 // documentAddress is the address of the queue in the documents. The test replaces it by the
@@ -31,9 +30,9 @@ const documentAddress = "127.0.0.1:9324"
 // runs the commands in a temporary folder and replaces its name by documentDir.
 const documentDir = "/data"
 
-// elsewhere lists document commands skipped by TestDocument. Keys are beginnings of
-// commands; values are reasons, or tests that run the command.
-var elsewhere = map[string]string{
+// skippedCommands lists the commands in documents that TestDocument does not run. A key is
+// the beginning of a command. The value is the reason, or the test that runs the command.
+var skippedCommands = map[string]string{
 	"go mod init example.com/first": "the first program, which the release rehearsal builds",
 	"go get github.com/":            "downloads a release; the release rehearsal runs it",
 	"go install github.com/":        "downloads a release; the release rehearsal runs it",
@@ -78,7 +77,7 @@ func TestDocument(t *testing.T) {
 			}
 		})
 	}
-	for beginning, reason := range elsewhere {
+	for beginning, reason := range skippedCommands {
 		assert.True(t, used[beginning] || strings.HasPrefix(beginning, "make"), "no document has %q (%s)", beginning, reason)
 	}
 }
@@ -121,7 +120,6 @@ func newDocument(t *testing.T, file string) document {
 	return document{file, address, dir, programs}
 }
 
-// shell returns a shell that runs a line of the document in a folder.
 func (d document) shell(t *testing.T, dir, line string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, documentAddress, d.address)) // #nosec G204 -- the command is in a document of this repository
 	cmd.Dir = dir
@@ -163,11 +161,12 @@ func (d document) transcripts(t *testing.T, text string) string {
 	}
 }
 
-// command runs one line of a code block marked "sh", which must succeed. It does not run a
-// line that begins with a key of the map elsewhere, and sets used[key] to true instead.
+// command runs one line of a code block marked "sh", which must succeed. If the line begins
+// with a key of the map skippedCommands, command does not run the line. It then sets
+// used[key] to true.
 func (d document) command(t *testing.T, line string, used map[string]bool) {
 	t.Helper()
-	for beginning, by := range elsewhere {
+	for beginning, by := range skippedCommands {
 		if strings.HasPrefix(line, beginning) {
 			used[beginning] = true
 			if by == "TestInAScratchModule" {

@@ -142,8 +142,8 @@ func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) e
 	return cmp.Or(out.flush(), findingsIf(differs))
 }
 
-// plainKey shortens an error about a part of the dataset, such as its source_uri, to
-// "FIELD: RULE". It replaces the Go name QueryParameters by the JSON member and the flag.
+// plainKey shortens an error about a field of a dataset to the field and the broken rule.
+// In the rule, it replaces the Go name QueryParameters by the JSON member and the flag.
 func plainKey(err error) error {
 	var key *sdk.InvalidError
 	if errors.As(err, &key) {

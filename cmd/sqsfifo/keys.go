@@ -79,8 +79,8 @@ const (
 	stateUnresolved = "unresolved"
 )
 
-// stateOf returns a key's state at the time of reading its record, as a new claim would
-// have found it.
+// stateOf returns the state of the key with this record. A key without an outcome has the
+// state that a new claim would have met when the record was read (r.ReadAt).
 func stateOf(r idempotency.Record) string {
 	if r.Status != idempotency.Running {
 		return r.Status.String()
@@ -220,7 +220,8 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) error {
 	})
 }
 
-// shortID is the number of an ID's digits in text output, enough to name a key.
+// shortID is the number of digits of an ID in text output. The first digits are enough to
+// select a key on the command line.
 const shortID = 16
 
 // findKeys returns the records whose IDs begin with the prefixes, in prefix order. A

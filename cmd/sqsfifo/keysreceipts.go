@@ -16,8 +16,8 @@ import (
 // receipt and in a key's record.
 type sentMessage struct{ bodyHash, group string }
 
-// sentReceipts maps messages that SQS stored to the message ID and sequence number in the
-// receipt.
+// sentReceipts has the message ID and the sequence number of each message that SQS stored,
+// according to a receipt.
 type sentReceipts map[sentMessage]idempotency.Result
 
 // lookUp returns the message ID and the sequence number from the receipt of record r's
@@ -49,8 +49,8 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		// Skip the receipts of failed events. With Drift, SQS has an earlier body for the
-		// key, and did not store the body of the receipt.
+		// Skip the receipt of a failed event. Also skip a receipt with Drift: SQS has an
+		// earlier body for the event's key, and did not store the body of this receipt.
 		case i >= successes || l.Drift:
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))

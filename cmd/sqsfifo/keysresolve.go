@@ -142,9 +142,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve. With receipts and without key IDs, these are the
-// unresolved keys with a receipt, and missing counts the unresolved keys without a receipt.
-// Otherwise missing is 0.
+// targets returns the keys to resolve: the keys with the IDs on the command line, or else
+// the unresolved keys selected by flags. With receipts, it omits unresolved keys without a
+// receipt and returns the number of omitted keys (missing).
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})

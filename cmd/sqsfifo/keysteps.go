@@ -10,8 +10,8 @@ import (
 )
 
 // keySteps lists the steps from a dataset to its normal form, in the order of the
-// specification. Each step of a component (such as version) begins with the result of the
-// step before.
+// specification. A step changes one component of the dataset: dataset_id, version or
+// source_uri. It starts with the result of the component's previous step.
 func keySteps(given, normal sdk.Dataset) []keyStep {
 	steps := make([]keyStep, 0, 4)
 	value, component := "", ""

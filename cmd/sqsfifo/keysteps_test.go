@@ -9,8 +9,9 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// keySteps returns the steps from a dataset to its normal form. A dataset in normal form
-// has no steps; any other dataset has at least one.
+// The function keySteps explains the normal form of a dataset. For each component, such as
+// version, the steps lead from the given text to the normal text, and each step changes the
+// text.
 func FuzzKeySteps(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org/a/b.csv", " HTTPS://Example.ORG:443/a/./x/../%61%2fb.csv#part ", "https://example.org", "s3://Bucket/key",

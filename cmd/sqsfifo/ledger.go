@@ -25,7 +25,8 @@ Examples:
 	sqsfifo ledger verify ledger.jsonl --head 412:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`
 }
 
-// ledgerFile names an exported ledger.
+// ledgerFile names a file with an exported ledger. If the file continues an earlier export,
+// the flag --after has the last head (seal number and hash) of the earlier export.
 type ledgerFile struct {
 	After string `placeholder:"N:HEX" help:"Head at which the export before this one ended; the file begins with the seal after it."`
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
@@ -108,7 +109,7 @@ type verifiedLine struct {
 	Head      ledger.Head `json:"head"`
 	Seals     int64       `json:"seals"`
 	Entries   int64       `json:"entries"`
-	Confirmed int64       `json:"confirmed"` // highest number of a seal with the hash given by --head; 0 if none
+	Confirmed int64       `json:"confirmed"` // number of the last seal confirmed by a --head; 0 if none
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

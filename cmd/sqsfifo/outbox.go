@@ -180,8 +180,8 @@ Examples:
 	sqsfifo outbox stuck orders.db --age 10m --json`
 }
 
-// lateLine is a late message in --json output. The first message of a group has no
-// lateLine: groupLine describes it. Member names are stable.
+// lateLine is a late message in --json output, after the first message of its group. The
+// first message is part of the group's line (groupLine). Member names are stable.
 type lateLine struct {
 	Group        string    `json:"group"`
 	Position     int64     `json:"position"`

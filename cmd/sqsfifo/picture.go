@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pictureFlags has the flags that ask for an HTML page.
+// pictureFlags has the flags for an HTML page. With --html-bodies, the page shows how a
+// finding, such as a lost message, differs from the original message.
 type pictureFlags struct {
 	HTML       string `name:"html" type:"path" placeholder:"FILE" help:"Write a page that shows the messages over time to this file; it needs no network."`
 	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`

@@ -53,8 +53,8 @@ func terminal(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// read sets the bar to a number of input bytes.
-func (p *progress) read(bytes int64) {
+// setBytes sets the progress bar to a number of input bytes.
+func (p *progress) setBytes(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil && p.sized {
@@ -78,8 +78,8 @@ func (p *progress) outcome(total int, counts map[string]int) {
 	}
 }
 
-// item sets the bar to the number of finished messages and shows the text.
-func (p *progress) item(done int, text string) {
+// setDone sets the progress bar to the number of finished messages and shows the text.
+func (p *progress) setDone(done int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar == nil || time.Since(p.shown) < 200*time.Millisecond {
@@ -103,7 +103,6 @@ func (p *progress) say(text string) {
 	}
 }
 
-// finish removes the bar.
 func (p *progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

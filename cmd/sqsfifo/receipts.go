@@ -123,8 +123,8 @@ type receipts struct {
 	room chan struct{} // semaphore with one element for each event in the map groups
 }
 
-// mostWaiting is the largest number of events whose receipts are not printed yet.
-const mostWaiting = 1 << 14
+// maxUnprinted is the largest number of events whose receipts are not printed yet.
+const maxUnprinted = 1 << 14
 
 // While at most fewWaiting events wait for their receipts, a receipt goes to standard
 // output immediately. Otherwise receipts are written in batches, each delayed by at most
@@ -146,13 +146,13 @@ type slot struct {
 func newReceipts(out io.Writer, p *progress) *receipts {
 	return &receipts{
 		out: newLineWriter(out), progress: p, groups: map[string][]*slot{}, counts: map[string]int{},
-		room: make(chan struct{}, mostWaiting),
+		room: make(chan struct{}, maxUnprinted),
 	}
 }
 
 // begin returns a slot for an event, after the slots of earlier events of the group. While
-// mostWaiting events have no printed receipt, begin waits. If ctx ends first, begin returns
-// its cause.
+// maxUnprinted slots are in use, begin waits. If ctx ends first, begin returns the cause of
+// ctx.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:
@@ -168,8 +168,9 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end sets the outcome of the event. It prints the event's receipt, and later receipts of
-// the group that wait for it, unless an earlier event of the group has no outcome yet.
+// end sets the outcome of the slot's event. If an earlier event of the group has no outcome
+// yet, end prints nothing. Otherwise it prints the receipt of this event, and the waiting
+// receipts of later events.
 func (s *slot) end(receipt sqsfifo.Receipt, err error, journal bool) {
 	s.line.setOutcome(receipt, err, journal)
 	r := s.r
@@ -231,7 +232,6 @@ func (r *receipts) finish() error {
 	return nil
 }
 
-// failed reports whether any event has an outcome other than a success.
 func (r *receipts) failed() bool {
 	for _, name := range everyOutcome[successes:] {
 		if r.counts[name] > 0 {

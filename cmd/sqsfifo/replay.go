@@ -33,7 +33,8 @@ Examples:
 	sqsfifo replay report day.plan --journal-dir /var/lib/replay`
 }
 
-// filterFlags select messages.
+// filterFlags select messages. The flags --from and --before compare the time of the last
+// send or, if the source does not record this time, the event_time.
 type filterFlags struct {
 	From        time.Time `placeholder:"TIME" help:"Messages sent last at this time (RFC 3339) or later; where that is not recorded, with this event_time or later."`
 	Before      time.Time `placeholder:"TIME" help:"The same, before this time."`
@@ -127,13 +128,13 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stops(c.Action) }))
+	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stopsGroup(c.Action) }))
 }
 
-// stops reports whether a run sends neither an item with this action nor later items of its
-// group. Exception: it sends an item with ActionDrift if the message then agrees with the
-// source.
-func stops(a replay.Action) bool {
+// stopsGroup reports whether an item with this action stops its message group: a run sends
+// neither the item nor later items of the group. ActionDrift says that the message differs
+// from the source's record. If a run finds no difference any more, it sends the item.
+func stopsGroup(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }
 
@@ -221,7 +222,6 @@ func closing(close func() error, err *error) {
 	}
 }
 
-// closeAll returns a function that closes all closers.
 func closeAll(closers ...io.Closer) func() error {
 	return func() error {
 		var errs []error

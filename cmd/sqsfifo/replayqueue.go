@@ -94,7 +94,7 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (err error) {
 		return flagWords(err)
 	}
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
-	if q.Sender, err = passOn(queue, c.Organization); err != nil {
+	if q.Sender, err = newPrebuiltProducer(queue, c.Organization); err != nil {
 		return flagWords(err)
 	}
 	return c.replay(ctx, std, q)
@@ -146,7 +146,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		mu.Lock()
 		defer mu.Unlock()
 		done++
-		p.item(done, counted(done, "message"))
+		p.setDone(done, counted(done, "message"))
 		if c.JSON || c.DryRun {
 			parked := ""
 			if r.Parked != "" {
@@ -162,8 +162,8 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		// A dry run deletes no messages, so RunQueue would log every group as blocked.
-		// Without a logger it logs nothing.
+		// RunQueue lets each message of a dry run fail, so that it stays in the queue, and
+		// would log every group as blocked. Turn the log off.
 		q.Logger = nil
 	}
 	report, err := replay.RunQueue(ctx, q)

@@ -100,7 +100,7 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (err error) {
 	if !c.Quiet {
 		fmt.Fprintf(std.err, "dry run: %s, nothing was sent\n", counted(len(steps), "step"))
 	}
-	return findingsIf(slices.ContainsFunc(steps, func(s replay.Step) bool { return stops(s.Action) }))
+	return findingsIf(slices.ContainsFunc(steps, func(s replay.Step) bool { return stopsGroup(s.Action) }))
 }
 
 // stepLine is one step of a dry run, about one message, in --json output. Member names are
@@ -174,7 +174,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 		return flagWords(err)
 	}
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
-	producer, err := passOn(queue, c.Organization)
+	producer, err := newPrebuiltProducer(queue, c.Organization)
 	if err != nil {
 		return flagWords(err)
 	}
@@ -237,7 +237,7 @@ func (w *watched) add(_ *replay.PlannedItem, o replay.Outcome) {
 	case o.Stops():
 		w.stopped++
 	}
-	w.progress.item(w.done, w.String())
+	w.progress.setDone(w.done, w.String())
 }
 
 func (w *watched) String() string {

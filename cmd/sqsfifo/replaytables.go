@@ -24,7 +24,8 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 }
 
 // writeReportTable writes the number of items for each outcome, each reason to skip, and
-// each pair of labels (see replay.Label): the label in the plan and the label at the send.
+// each pair of labels. A label (see replay.Label) says whether SQS suppresses an item. A pair
+// has the label in the plan and the label when the item was sent.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

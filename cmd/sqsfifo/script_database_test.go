@@ -92,16 +92,16 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried records in the outbox an attempt to send a group's messages. The parameter to
-// is the position of the last message, and ago the time since the attempt.
-func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
+// markTried records in the outbox an attempt to send the messages of a group, up to the
+// message at the position last. The parameter ago is the time since the attempt.
+func markTried(ctx context.Context, source, group string, last int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(ctx, `INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt) VALUES ($1, 1, $2, $3)`,
-		group, to, time.Now().Add(-ago).UnixMicro())
+		group, last, time.Now().Add(-ago).UnixMicro())
 	return err
 }
 

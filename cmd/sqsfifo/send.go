@@ -119,8 +119,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return flagWords(err)
 	}
-	// sending.run also closes the queue. This Close is for errors before sending.run. A
-	// Close without events does not wait.
+	// Close the queue even if sending.run, which also closes it, is not reached. The second
+	// Close finds no events and does not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if target.note != "" && !c.Quiet {
 		fmt.Fprintln(std.err, target.note)
 	}
-	producer, err := passOn(queue, c.Event.Organization)
+	producer, err := newPrebuiltProducer(queue, c.Event.Organization)
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer for messages built by an input.Builder. The producer cannot
-// build messages: its function Identify always returns an error.
-func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
+// newPrebuiltProducer returns a producer that sends messages built by an input.Builder. The
+// producer must not build messages, so its function Identify always returns an error.
+func newPrebuiltProducer(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {
 		first = "kfm"

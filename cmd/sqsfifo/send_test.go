@@ -42,9 +42,9 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// A run was killed six minutes ago, before SQS answered for event b. The next run reports b
-// as unresolved and holds event c of the group, without --resend-unresolved or --on-failure
-// skip.
+// A run was killed six minutes ago, before SQS answered for event b. By default the next run
+// reports b as unresolved, and does not send the later event c of the same group. The flag
+// --on-failure skip sends c. The flag --resend-unresolved sends b again.
 func TestSendUnresolved(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -245,7 +245,7 @@ func TestSendUnrecorded(t *testing.T) {
 		require.NoError(t, err)
 		queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL(), Store: sdk.StoreConfig{Store: forgetful{new(idempotency.Memory), failure}, Timeout: 50 * time.Millisecond}})
 		require.NoError(t, err)
-		producer, err := passOn(queue, "")
+		producer, err := newPrebuiltProducer(queue, "")
 		require.NoError(t, err)
 		c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, Journal: "j.db"}
 		builder, err := input.NewBuilder(queue, c.Event.spec())

@@ -44,7 +44,6 @@ type sending struct {
 	bad atomic.Int64 // number of skipped lines
 }
 
-// event is a line of the input with the message built from it.
 type event struct {
 	line    input.Line
 	message *sqsfifo.Message
@@ -174,7 +173,7 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 		if err := s.limiter.Wait(ctx); err != nil {
 			return context.Cause(ctx)
 		}
-		s.progress.read(s.lines.Read())
+		s.progress.setBytes(s.lines.Read())
 		select {
 		case events <- event{line, m}:
 		case <-ctx.Done():
@@ -184,8 +183,9 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	return nil
 }
 
-// sendAll submits the events to the producer. It ends when the channel events is closed,
-// or when readContext ends. The method read has the same readContext.
+// sendAll submits the events to the producer until the channel events is closed, or until
+// readContext ends. It does not wait for the channel after readContext has ended, because
+// the goroutine that reads may be blocked on standard input.
 func (s *sending) sendAll(ctx, readContext context.Context, events <-chan event) error {
 	for {
 		select {

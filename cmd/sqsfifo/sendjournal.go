@@ -29,7 +29,7 @@ func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.S
 	if old {
 		return none, nil, errors.Join(fmt.Errorf("%s is a journal of an earlier version of this command, which names events in another way; finish its events with that version, then use a new file", path), j.Close())
 	}
-	// The path may be too long for an owner name.
+	// Use the hash of the path, because the path may be too long for an owner name.
 	c := sqsfifo.StoreConfig{Store: j.store, Owner: sqsfifo.BodyHash(j.path), TTL: idempotency.Forever}
 	if resend {
 		c.Unresolved = sqsfifo.UnresolvedResend

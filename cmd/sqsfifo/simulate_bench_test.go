@@ -17,9 +17,11 @@ import (
 // second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
-	lostEvery   int // every lostEvery-th duplicate differs in one attribute, so SQS loses it; 0 for none
-	rest        []byte
-	buffer      []byte
+	// Every lostEvery-th duplicate has an attribute that its original lacks. SQS suppresses
+	// the duplicate, so the attribute is lost. 0 means never.
+	lostEvery int
+	rest      []byte
+	buffer    []byte
 }
 
 func (g *generatedLog) Read(p []byte) (int, error) {

@@ -151,8 +151,8 @@ func TestSimulateFlags(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(stdout, "\n"), "the head and the collision: %s", stdout)
 }
 
-// The provenance records of a producer can be simulated. Events that SQS did not store are
-// left out: another body for their key is not a collision.
+// The command simulate also reads provenance records of a producer. It skips events that SQS
+// did not store, so their bodies cannot collide with stored bodies.
 func TestSimulateProvenance(t *testing.T) {
 	var log strings.Builder
 	sink := sqsfifo.ProvenanceWriter(&log)

@@ -37,9 +37,8 @@ func (c *versionCmd) run(_ context.Context, std stdio) error {
 // go.work.
 var released string
 
-// buildVersion is the JSON form of the version, which does not change between releases.
-// Version names a released binary or an installed module. Commit is set in a build from
-// source.
+// buildVersion is the version as --json prints it. Member names are stable. Version names a
+// released binary or an installed module. Commit is set in a build from source.
 type buildVersion struct {
 	Version  string `json:"version"` // "unreleased" for a build from source
 	Commit   string `json:"commit,omitempty"`

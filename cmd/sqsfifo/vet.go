@@ -229,11 +229,12 @@ func (r ruleSet) disabled(id string) bool {
 }
 
 // forTool returns the given flags of the analyzer as flags of "go vet", except flags with
-// default values. It sets the analyzer's own flags to check the values.
+// default values. It sets the analyzer's flags to the values, and returns an error for each
+// value that the analyzer refuses.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {
-		// The analyzer refuses SF020, because only the command checks it.
+		// Only this command checks SF020. Leave out the ID, which the analyzer would refuse.
 		ids = slices.DeleteFunc(ids, func(id string) bool { return strings.TrimSpace(id) == "SF020" })
 		given["disable"] = []string{strings.Join(ids, ",")}
 	}
@@ -256,7 +257,8 @@ func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 				errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))
 			}
 		}
-		// A default value changes nothing, but the go command caches results by flags.
+		// Leave out a default value, so that the go command finds the results that it has
+		// cached without the flag.
 		if f.Value.String() != f.DefValue {
 			args = append(args, "-"+a.Name+"."+f.Name+"="+f.Value.String())
 		}

@@ -21,8 +21,8 @@ import (
 // root is the folder of the module.
 const root = "../../"
 
-// unnamed lists the packages and errors that no guide names, with reasons.
-var unnamed = map[string]string{
+// exceptions maps packages and errors that no guide names to the reasons.
+var exceptions = map[string]string{
 	"idempotency/storetest/producertest": "part of storetest, for authors of stores",
 }
 
@@ -126,8 +126,8 @@ func guides(t *testing.T) string {
 	return all.String()
 }
 
-// Each package, error and instrument visible to users is named in a guide, except the
-// names in the list unnamed, which has a reason for each.
+// A guide names each package, error and instrument visible to users, except the names in
+// the list of exceptions.
 func TestGuidesNameEverything(t *testing.T) {
 	c, text := exports(t), guides(t)
 	require.Greater(t, len(c.packages), 10)
@@ -136,7 +136,7 @@ func TestGuidesNameEverything(t *testing.T) {
 	names := append(slices.Collect(maps.Keys(c.errors)), c.packages...)
 	for _, name := range append(names, c.instruments...) {
 		word := regexp.MustCompile(`(^|[^A-Za-z_])` + regexp.QuoteMeta(name) + `($|[^A-Za-z_/])`)
-		if unnamed[name] == "" {
+		if exceptions[name] == "" {
 			assert.True(t, word.MatchString(text), "no guide names %s %v", name, c.errors[name])
 		} else {
 			assert.False(t, word.MatchString(text), "a guide names %s, so it needs no reason", name)

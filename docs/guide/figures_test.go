@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a number that a document repeats from BENCHMARKS.md: from the section of the
-// field heading, and its first table row with all texts of the field row. An empty first
-// cell repeats the cell above.
+// figure is a number that a document repeats from a table in BENCHMARKS.md. The fields
+// heading, row and column find the number: in the section with this heading, in the first
+// row that contains all these texts. An empty first cell repeats the cell above.
 type figure struct {
 	text    string // sentence or part of it in the document; %s stands for the number
 	heading string
 	row     []string
-	column  int
+	column  int // 0 for the first percentage in the row
 }
 
 var figures = map[string][]figure{
@@ -53,16 +53,15 @@ func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 		document, err := os.ReadFile(file)
 		require.NoError(t, err)
 		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(document), "")
-		// The list held has the permitted numbers. "5 ms" is the latency chosen for the
-		// measurements, not a result.
-		held := []string{"5 ms"}
+		// "5 ms" is the latency chosen for the measurements, not a result.
+		permitted := []string{"5 ms"}
 		for _, f := range list {
 			value := cell(t, string(data), f)
 			assert.Contains(t, text, strings.ReplaceAll(f.text, "%s", value), "%s: BENCHMARKS.md has %s", file, value)
-			held = append(held, value, value+" events/s")
+			permitted = append(permitted, value, value+" events/s")
 		}
 		for _, m := range number.FindAllString(text, -1) {
-			assert.Contains(t, held, m, "%s: no benchmark holds this number", file)
+			assert.Contains(t, permitted, m, "%s: no benchmark holds this number", file)
 		}
 	}
 }

@@ -18,8 +18,9 @@ func TestTheGuidesPolicyAddsUp(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL:    135 * time.Second, // Caller + Retry + Network + Clock, the shortest TTL allowed
 		Caller: 10 * time.Second, Retry: 90 * time.Second, Network: 30 * time.Second, Clock: 5 * time.Second,
-		Lease: 20 * time.Second,    // the longest duration of one run
-		Rate:  80, Capacity: 12960, // 1.2 x Rate x TTL, the lowest capacity allowed
+		Lease:    20 * time.Second, // the longest duration of one run
+		Rate:     80,               // new keys a second
+		Capacity: 12960,            // 1.2 times the new keys during one TTL, the lowest capacity allowed
 	})
 	require.NoError(t, err)
 	var broken *idempotency.InvalidError

@@ -54,20 +54,20 @@ func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}
 		for _, r := range list {
-			assert.NoError(t, r.fault(name == "contract"), "%s, requirement %s", name, r.id)
+			assert.NoError(t, r.check(name == "contract"), "%s, requirement %s", name, r.id)
 			assert.False(t, ids[r.id], "%s has requirement %s twice", name, r.id)
 			ids[r.id] = true
 		}
 	}
 }
 
-// fault returns the first error in requirement r, or nil. If mustHold is true, r needs
-// tests. Otherwise a reason for the absence of tests is enough.
-func (r requirement) fault(mustHold bool) error {
+// check returns the first error in requirement r, or nil. If needsTest is false, r may have
+// a reason for missing tests in place of tests.
+func (r requirement) check(needsTest bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
 		return fmt.Errorf("level %q", r.level)
-	case len(r.held) == 0 && (mustHold || r.unmet.reason == "" || r.unmet.missing == ""):
+	case len(r.held) == 0 && (needsTest || r.unmet.reason == "" || r.unmet.missing == ""):
 		return fmt.Errorf("no test holds it: %s", r.text)
 	case len(r.held) > 0 && r.unmet != unmet{}:
 		return fmt.Errorf("it has tests and a reason to have none")
@@ -121,23 +121,23 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A requirement without a test has a reason, and a pattern for the names that the missing
-// feature would export. If the module exports a matching name, the method fault returns an
-// error.
+// A requirement may have no test, because the module lacks a feature. The requirement then
+// has a pattern for the feature's exported names. If the module exports a matching name, the
+// feature exists, and the method check returns an error.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
-	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")
+	require.ErrorContains(t, r.check(false), "idempotency/sqlstore.OpenLedger exists")
 	r.unmet.missing = "NoSuchNameAnywhere"
-	require.NoError(t, r.fault(false))
+	require.NoError(t, r.check(false))
 	r.unmet.missing = ""
-	require.Error(t, r.fault(false), "nothing would show that the reason is stale")
+	require.Error(t, r.check(false), "nothing would show that the reason is stale")
 }
 
-// The method fault returns an error for each wrong change to a correct requirement, such
-// as the removal of its test.
+// Each change makes a correct requirement wrong, for example by the removal of its test.
+// The method check finds the error.
 func TestFaultsOfTheListAreFound(t *testing.T) {
 	good := requirement{id: "1", level: "MUST", text: "text", held: []held{{"docs/kfm", "TestLayout", ""}}}
-	require.NoError(t, good.fault(true))
+	require.NoError(t, good.check(true))
 	for name, change := range map[string]func(r *requirement){
 		"no test":                    func(r *requirement) { r.held = nil },
 		"no test, with a reason":     func(r *requirement) { r.held, r.unmet = nil, unmet{"not built", "Catalogue"} },
@@ -150,6 +150,6 @@ func TestFaultsOfTheListAreFound(t *testing.T) {
 		r := good
 		r.held = slices.Clone(good.held)
 		change(&r)
-		assert.Error(t, r.fault(true), name)
+		assert.Error(t, r.check(true), name)
 	}
 }

@@ -155,9 +155,10 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable returns a table of the words in attribute names that identify an event, or an
-// attempt to send, and of the nouns that may follow these words. The lists are in the
-// source code of package attrname.
+// namesTable returns a table of words in attribute names, such as "event" in event_id. The
+// words for an event have one row, and the words for an attempt to send an event have
+// another. Both rows have the nouns that may follow a word. The lists are in the source code
+// of package attrname.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

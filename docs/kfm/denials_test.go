@@ -18,12 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A denial is a document's statement that something does not exist.
+// A denial is a statement in a document that the module lacks a feature, for example "this
+// is not supported".
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists statements in the documents that a feature does not exist. A key is part of
-// a document line. Its value is a regular expression for the names that the feature would
-// export.
+// denials lists the correct denials. A key is a piece of text in the denial's line. Its
+// value is a regular expression for the names that the module would export with the feature.
 var denials = map[string]string{
 	// In sqstest/FACTS.md, this heading begins a table of missing features, such as the
 	// metric NumberOfDeduplicatedSentMessages. TestFacts of package sqstest checks the
@@ -31,9 +31,9 @@ var denials = map[string]string{
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// A document line that denies a feature contains a key of denials, or the reason of a
-// requirement without a test. The module does not export the feature. Each listed statement
-// is in a document.
+// Each denial in a document is listed: in the map denials, or as the reason for a
+// requirement without a test. The denied feature does not exist. No listed denial is
+// missing in the documents.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -48,7 +48,7 @@ func TestDenials(t *testing.T) {
 	for _, file := range allDocuments(t) {
 		text, err := os.ReadFile(root + file)
 		require.NoError(t, err)
-		for _, err := range unfounded(string(text), known, seen) {
+		for _, err := range wrongDenials(string(text), known, seen) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -57,10 +57,10 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each line of text that denies a feature and contains no
-// key of the map known, and for each key found whose feature exists. It sets seen[key] for
-// each key found.
-func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
+// wrongDenials returns an error for each denial in the text that is not listed in the map
+// known, and for each listed denial whose feature exists. It sets seen[key] for each key of
+// known in a denial.
+func wrongDenials(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
 			continue
@@ -81,18 +81,18 @@ func unfounded(text string, known map[string]string, seen map[string]bool) (faul
 	return faults
 }
 
-// For the line "The append-only ledger is not built", unfounded returns an error if the
-// statement is not in the map known, or if the ledger exists.
+// A denial is wrong if the map known does not list it, or if the feature exists. Here the
+// feature is the ledger.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}
-	assert.Len(t, unfounded("A line.\n"+statement+".\n", nil, seen), 1, "nobody has looked at it")
-	assert.Len(t, unfounded(statement+".\n", map[string]string{statement: "OpenLedger"}, seen), 1, "the ledger exists")
-	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
+	assert.Len(t, wrongDenials("A line.\n"+statement+".\n", nil, seen), 1, "nobody has looked at it")
+	assert.Len(t, wrongDenials(statement+".\n", map[string]string{statement: "OpenLedger"}, seen), 1, "the ledger exists")
+	assert.Empty(t, wrongDenials(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
 }
 
 // stale returns an error if the module exports a name that matches u.missing. The feature
-// then exists, so the reason u is out of date.
+// then exists, so u is no longer a reason to have no test.
 func stale(u unmet) error {
 	names, err := exportedNames()
 	if err != nil {

@@ -38,7 +38,7 @@ var layout = []string{
 }
 
 // part matches a generated part of a document, with the comments before and after the
-// part. The first comment names the table and its arguments.
+// part. The first comment has a key of the map tables and the arguments for its function.
 var part = regexp.MustCompile(`(?s)(<!-- generate ([a-z-]+)((?: [^ >]+)*) -->\n)(.*?)(<!-- end -->)`)
 
 // tables has the functions that generate the parts of documents, by the name of the part.

@@ -29,7 +29,7 @@ func TestAFaultInEachRuleFailsAVector(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two processes for each rule")
 	}
-	files := map[string]string{} // vector file of each rule
+	files := map[string]string{} // file of test vectors, by rule
 	folder := t.TempDir()
 	for _, v := range vectors(t) {
 		out, err := operations[v.Op](&v.In)

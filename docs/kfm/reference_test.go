@@ -22,7 +22,7 @@ var (
 	referenceSeed   = flag.Uint64("reference.seed", 1, "seed of those values")
 )
 
-// reference is an implementation of the contract in another language.
+// reference is an implementation of the KFM message contract in another language than Go.
 type reference struct {
 	folder      string
 	interpreter string

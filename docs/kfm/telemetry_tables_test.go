@@ -61,15 +61,15 @@ func produce(t *testing.T) telemetry {
 	t.Helper()
 	o := telemetry{instruments: map[string]metric.Instrument{}, attributes: map[string][]string{}}
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	// The SDK calls a view when it creates an instrument. So the function seen also gets
+	// The SDK calls this function for each new instrument, so o.instruments also has
 	// instruments without data.
-	seen := func(i metric.Instrument) (metric.Stream, bool) {
+	view := func(i metric.Instrument) (metric.Stream, bool) {
 		o.instruments[i.Name] = i
 		return metric.Stream{}, false
 	}
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
-		meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(seen))
+		meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(view))
 		dataset := sqsfifo.Dataset{
 			ID: "landsat-c2l2", Version: "v2.0.1", SourceURI: "s3://usgs-landsat/collection02/scene.json",
 			ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "CARE-Compliant",
@@ -301,7 +301,7 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// spansTable lists the spans that the producer made in the run of produce.
+// spansTable lists the spans that a producer creates when it sends events.
 func spansTable(t *testing.T, _ []string) string {
 	type row struct {
 		kind, events string

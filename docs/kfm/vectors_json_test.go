@@ -20,8 +20,8 @@ var classRule = map[string]string{
 	"number-range": "J10", "depth": "J11", "inexact-integer": "J12",
 }
 
-// jsonCases returns the vectors of package canonicaljson for strict parsing, with further
-// cases for rules without such a vector.
+// jsonCases returns test vectors (inputs with the expected result) for the JSON rules of the
+// specification. Most are vectors of package canonicaljson for strict parsing.
 func jsonCases(t testing.TB) []vector {
 	t.Helper()
 	var out []vector
@@ -166,7 +166,7 @@ func keyCases() []vector {
 	}
 	for _, c := range white {
 		if c != ' ' && c < 0xa0 {
-			continue // also a control character
+			continue // a control character breaks rule K4, and this loop tests K5
 		}
 		out = append(out, refused("K5", "check_key", "white space", key(string(c)+"a")), refused("K5", "check_key", "white space", key("a"+string(c))))
 	}

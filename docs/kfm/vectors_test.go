@@ -338,8 +338,8 @@ func rulesOfSpecification(t *testing.T) map[string]string {
 	return rules
 }
 
-// Each rule of the specification has a vector, each vector names such a rule, and each
-// rule that refuses input has a refused vector.
+// Each rule of the specification has a test vector, and each vector names a rule of the
+// specification. A rule that refuses input has a vector with refused input.
 func TestEveryRuleHasAVector(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	require.Greater(t, len(rules), 60)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A producer and a consumer are one program of less than 50 lines.
+// The example has a producer and a consumer in less than 50 lines.
 func TestProgram(t *testing.T) {
 	code, err := os.ReadFile("main.go")
 	require.NoError(t, err)

@@ -61,9 +61,9 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 	return err
 }
 
-// DecodeLegacy is the consumers' decoder before the migration. It returns the order in an
-// envelope with the new producer's event source and dedupe key. The consumer's store
-// thereby recognises an order that arrives in a legacy body and again in an envelope.
+// DecodeLegacy decodes a legacy body. It returns an envelope with the event source and the
+// dedupe key that the new producer gives the order. A consumer's store therefore recognises
+// an order that arrives twice, in a legacy body and in an envelope.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

@@ -24,7 +24,7 @@ import (
 // sender sends one order with the producer of a step.
 type sender func(ctx context.Context, o migration.Order) error
 
-// step is one deployment: a producer and a decoder of the consumers.
+// step is a step of the migration: the producer (sender) and the consumers' decoder.
 type step struct {
 	name   string
 	sender func(t *testing.T, q *sqstest.Queue) sender

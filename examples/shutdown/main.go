@@ -1,15 +1,15 @@
 // Command shutdown sends river gauge readings until it is interrupted, and then reports
 // the outcome of each reading.
 //
-// Problem: after SIGTERM a process has some seconds, in Kubernetes, ECS and elsewhere. A
-// program that passes the signal's context to the sends withdraws the events in flight. A
-// program that waits for the buffer never ends if the queue does not answer. A program
-// that exits leaves events with an unknown outcome.
+// Problem: Kubernetes, ECS and others kill a process some seconds after SIGTERM. If the sends
+// use the signal's context, the signal withdraws the events in flight. If the program waits
+// for an empty buffer, it never ends while the queue does not answer. If the program exits
+// immediately, the outcome of some events is unknown.
 //
 // Guarantee: each reading taken from the source has exactly one outcome before the
-// process ends. For any behaviour of the queue, the process ends at most about a second
-// after the grace period. Outcomes are JSON lines on standard output; in production,
-// write them to the input of the next start (see examples/outbox).
+// process ends. However the queue behaves, the process ends at most about a second after the
+// grace period. The outcomes are JSON lines on standard output. In production, keep them in a
+// place that the next start of the program reads (see examples/outbox).
 //
 //	shutdown                              to a fake queue in this process; stop with Ctrl-C
 //	shutdown -queue-url https://sqs... .  to a real queue
@@ -99,7 +99,7 @@ func readings(taken *int) iter.Seq[Reading] {
 	}
 }
 
-// outcomes writes and counts the outcome of each reading.
+// outcomes writes the outcome of each river gauge reading, and counts the outcomes.
 type outcomes struct {
 	taken int
 

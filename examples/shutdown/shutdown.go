@@ -52,7 +52,7 @@ func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings 
 			break
 		}
 	}
-	if stop() { // ctx has not ended: the source has no more readings
+	if stop() { // no signal came, and the source has no more readings
 		return closeProducer()
 	}
 	return <-closed

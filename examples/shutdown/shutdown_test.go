@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The program gets SIGTERM while its queue is healthy, throttles, has lost its host, or
-// stores messages without an answer. Each reading has exactly one outcome, and the outcome
-// agrees with the messages in the queue.
+// The program gets SIGTERM while the queue works, throttles, cannot be reached, or stores
+// messages but never answers. Each gauge reading has exactly one outcome, and the outcomes
+// agree with the messages in the queue.
 func TestEveryEventHasItsOutcomeAfterSIGTERM(t *testing.T) {
 	for _, tc := range []struct {
 		queue string
@@ -145,8 +145,8 @@ func (c *child) judge(t *testing.T, q *sqstest.Queue) map[string]int {
 	return fates
 }
 
-// If the source has no more readings, forward sends all readings that it took and returns
-// without waiting for a signal.
+// When the source of gauge readings ends, the program sends the readings it has and ends
+// without a signal.
 func TestTheReadingsEnd(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

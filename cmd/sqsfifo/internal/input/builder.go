@@ -20,8 +20,8 @@ import (
 type Kind string
 
 const (
-	// Auto takes the kind of all lines from the first line that is a JSON object and fits
-	// the flags. A later line of another kind is an error.
+	// Auto detects the kind of the first line that is a JSON object and fits the flags. All
+	// later lines must have the same kind.
 	Auto Kind = "auto"
 
 	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and
@@ -44,12 +44,12 @@ const (
 type Spec struct {
 	Kind         Kind
 	Organization string
-	Source       string // template of event_source; only for lines of Kind Payload
-	Key          string // template of the dedupe key; only for lines of Kind Payload
-	Group        string // template of the message group; not for lines of Kind Message
-	Time         string // template of the event's time; only for lines of Kind Payload
+	Source       string // template of event_source, if the lines are payloads
+	Key          string // template of the dedupe key, if the lines are payloads
+	Group        string // template of the message group, if the lines are payloads or envelopes
+	Time         string // template of the event's time, if the lines are payloads
 	TimeFormat   string // rfc3339, date, unix or unixms
-	EventID      string // template of the event's ID, a UUIDv7; "" for an ID that the producer derives
+	EventID      string // template of the event's ID, a UUIDv7, if the lines are payloads; with "" the producer derives it
 	Attributes   map[string]string
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// identity returns the dedupe key, the time and the event ID of an event, without the
-// group. Templates such as --key name the members of the event with these values.
+// identity reads the dedupe key, the time and the event ID from the members of an event.
+// The flags --key, --time and --event-id select the members. The group stays empty.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))

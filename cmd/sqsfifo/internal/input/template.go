@@ -89,8 +89,9 @@ func (t Template) text(event any) (string, error) {
 	return b.String(), nil
 }
 
-// parts divides the template at each "|" of its literal text. Two pointers in one part are
-// an error, because different values could give the same dedupe key.
+// parts divides the template of a dedupe key at each "|" of its literal text. A part with
+// two JSON pointers, such as {/a}{/b}, is an error: the values 1 and 23 would give the same
+// key as 12 and 3.
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {

@@ -465,8 +465,8 @@ func TestRequestLog(t *testing.T) {
 	assert.Empty(t, list())
 }
 
-// The fault "lost answer" closes the connection without an answer, also while the page
-// records requests.
+// Injected faults, such as a lost answer, still break the connection while requests are
+// logged.
 func TestFaultsWhileRequestsAreKept(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)

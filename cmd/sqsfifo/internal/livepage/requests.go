@@ -91,7 +91,7 @@ func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Re
 	body := &seenBody{ReadCloser: r.Body}
 	answer := &seenAnswer{ResponseWriter: w}
 	r.Body = body
-	defer func() { // deferred, because next aborts a connection with a panic
+	defer func() { // runs also after a panic of the handler, which breaks the connection
 		operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
 		if operation == "" {
 			operation = r.Method + " " + r.URL.Path

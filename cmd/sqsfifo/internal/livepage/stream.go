@@ -44,8 +44,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		now, next := h.state(r.URL.Query().Get("queue"))
 		if !bytes.Equal(now, last) || time.Since(sent) >= idle {
-			// A reader that receives this write too slowly, after h.patience, is
-			// disconnected. Its page then connects again.
+			// If the page does not receive the write within h.patience, the write fails
+			// and the stream ends. The page then connects again.
 			if err := answer.SetWriteDeadline(time.Now().Add(h.patience)); err != nil {
 				return
 			}
@@ -90,19 +90,21 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	defer s.mu.Unlock()
 	if begun := time.Now(); s.text == nil || !begun.Before(s.next) {
 		s.text = h.read(queues, shown)
-		// Reads take less than a tenth of the time.
+		// Before the next read, wait at least ten times as long as this read took, so that
+		// a large queue does not keep the server busy with reads.
 		s.next = time.Now().Add(max(h.every, 10*time.Since(begun)))
 	}
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue, or adds an empty state. Before adding, it clears
-// a cache with more states than the parameter queues, the number of existing queues.
-func (s *states) get(name string, queues int) *state {
+// get returns the cached state of a queue. For a queue without a state it adds an empty
+// state. It first clears the cache if there are more states than queues, because some queues
+// were deleted.
+func (s *states) get(name string, queueCount int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of[name] == nil {
-		if len(s.of) > queues {
+		if len(s.of) > queueCount {
 			clear(s.of)
 		}
 		s.of[name] = new(state)

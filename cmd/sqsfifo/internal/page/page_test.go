@@ -142,8 +142,7 @@ func TestContrast(t *testing.T) {
 		for _, ground := range []string{"bar"} {
 			assert.GreaterOrEqual(t, contrast(t, colors["text"], colors[ground]), 4.5, "text on %s, theme %q", ground, theme[1])
 		}
-		// A red dot (colour lost) contains a cross in the colour of the background
-		// (ground).
+		// The red dot of a lost message contains a cross in the background's colour.
 		assert.GreaterOrEqual(t, contrast(t, colors["ground"], colors["lost"]), 4.5)
 		// Borders of controls: 3 to 1.
 		assert.GreaterOrEqual(t, contrast(t, colors["edge"], colors["ground"]), 3.0, "theme %q", theme[1])

@@ -199,23 +199,23 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// SQS recognises a duplicate for five minutes. The queue must suppress a duplicate sent
-// after stillKnown, and store one sent after forgotten. The margins allow for the time on
-// the network.
+// SQS recognises a duplicate for five minutes (the deduplication window). The queue must
+// suppress a duplicate at the time insideWindow after the first send, and store a duplicate
+// at the time outsideWindow. The margins allow for the time on the network.
 const (
-	stillKnown = 5*time.Minute - 15*time.Second
-	forgotten  = 5*time.Minute + 5*time.Second
+	insideWindow  = 5*time.Minute - 15*time.Second
+	outsideWindow = 5*time.Minute + 5*time.Second
 )
 
-// window checks for how long the queue recognises a duplicate. It sends two messages. It
-// repeats one message after stillKnown and the other after forgotten.
+// window tests whether the deduplication window of the queue is five minutes long. It sends
+// two messages, and repeats the first inside and the second outside of the window.
 func (p *prober) window(ctx context.Context) error {
 	w, v, err := p.twice(ctx, message{name: "w"}, message{name: "v"})
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := sleep(ctx, stillKnown-time.Since(began)); err != nil {
+	if err := sleep(ctx, insideWindow-time.Since(began)); err != nil {
 		return err
 	}
 	again, err := p.send(ctx, message{name: "w"})
@@ -223,20 +223,20 @@ func (p *prober) window(ctx context.Context) error {
 		return err
 	}
 	if again == w {
-		p.add("window-begin", AsExpected, "a duplicate is recognised after %v", stillKnown)
+		p.add("window-begin", AsExpected, "a duplicate is recognised after %v", insideWindow)
 	} else {
-		p.add("window-begin", Differs, "a duplicate was stored after %v: SQS recognises it for five minutes", stillKnown)
+		p.add("window-begin", Differs, "a duplicate was stored after %v: SQS recognises it for five minutes", insideWindow)
 	}
-	if err := sleep(ctx, forgotten-time.Since(began)); err != nil {
+	if err := sleep(ctx, outsideWindow-time.Since(began)); err != nil {
 		return err
 	}
 	if again, err = p.send(ctx, message{name: "v"}); err != nil {
 		return err
 	}
 	if again != v {
-		p.add("window-end", AsExpected, "after %v the same message is stored again", forgotten)
+		p.add("window-end", AsExpected, "after %v the same message is stored again", outsideWindow)
 	} else {
-		p.add("window-end", Differs, "a duplicate is still recognised after %v: SQS forgets it after five minutes", forgotten)
+		p.add("window-end", Differs, "a duplicate is still recognised after %v: SQS forgets it after five minutes", outsideWindow)
 	}
 	return nil
 }

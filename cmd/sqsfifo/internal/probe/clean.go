@@ -17,19 +17,18 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after one of these numbers of answers in a row.
+// The function clean stops receiving at one of these limits.
 const (
-	// maxForeign counts answers with only other senders' messages, because SQS may return
-	// the same messages repeatedly.
+	// maxForeign limits the answers that have only other senders' messages, because SQS may
+	// return the same messages repeatedly.
 	maxForeign = 3
-	// maxEmpty counts empty answers. Each takes a second, so afterwards SQS no longer hides
-	// the messages of a lost answer.
+	// maxEmpty limits the empty answers in a row. An empty answer takes a second, so clean
+	// waits longer than hiddenFor, and receives the messages of a lost answer again.
 	maxEmpty = hiddenFor + 2
 )
 
-// hiddenFor is the visibility timeout of each receive, in seconds. If this process ends
-// before it makes another sender's message visible again, the message stays hidden for this
-// time.
+// hiddenFor is the visibility timeout of each receive, in seconds. Other senders' messages
+// stay hidden for this time if the process is killed before it makes them visible again.
 const hiddenFor = 10
 
 // clean receives messages until all messages of this run are deleted, or until maxForeign

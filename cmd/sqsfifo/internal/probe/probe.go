@@ -67,9 +67,9 @@ type Report struct {
 	Groups []string
 	Checks []Check
 
-	// Sent counts the messages of this run that SQS confirmed. Deleted counts the messages
-	// of this run that Clean deleted. Returned counts the receives of other senders'
-	// messages; Clean tries to make each of these messages visible again.
+	// Sent is the number of this run's messages that SQS confirmed, and Deleted the number
+	// that Clean deleted. Returned counts how often Clean received another sender's message
+	// and tried to make the message visible again.
 	Sent, Deleted, Returned int
 }
 
@@ -128,9 +128,8 @@ func (p *prober) add(name string, v Result, format string, args ...any) {
 	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
 }
 
-// body returns the body of a probe's message: an envelope with the run's ID and the
-// parameter name in the payload. Messages with different names therefore have different
-// bodies.
+// body returns the body of the message with this name: an envelope whose payload has the
+// name and the run's ID. Messages with different names have different bodies.
 func (p *prober) body(name string) (string, error) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	key, err := sqsfifo.JoinKey("sqsfifo-probe", p.report.Run, name)
@@ -144,7 +143,6 @@ func (p *prober) body(name string) (string, error) {
 	return string(body), err
 }
 
-// message is a message that the probe sends.
 type message struct {
 	name       string // distinguishes the body from the bodies of other messages
 	group      int

@@ -30,7 +30,6 @@ func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// results returns the results of a report by check name.
 func results(r *probe.Report) map[string]string {
 	out := map[string]string{}
 	for _, c := range r.Checks {
@@ -277,8 +276,8 @@ func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	})
 }
 
-// liar is a queue that returns this run's messages with the message group of another
-// sender. Clean must not delete these messages, although their IDs are known.
+// liar is a queue that returns a wrong message group: the probe's messages seem to be in
+// another sender's group. Clean must not delete the messages, although it knows their IDs.
 type liar struct{ *sqstest.Queue }
 
 func (l liar) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {

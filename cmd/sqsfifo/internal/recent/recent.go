@@ -1,5 +1,5 @@
-// Package recent keeps a value of the caller for each recent message of an event log, at
-// least for the time [Kept].
+// Package recent remembers the recent messages of an event log, at least for the time
+// [Kept]. The caller chooses the value stored for a message, such as its place in a file.
 package recent
 
 import "time"
@@ -13,11 +13,11 @@ const inChunk = 4096
 // Messages holds a value for each recent message. Messages are numbered from 1 in the order
 // of the calls of [Messages.Add].
 //
-// A value is kept at least until a message is added whose time is more than [Kept] later.
+// Add may drop the values of messages that are more than [Kept] older than the added message.
 // The zero value is ready for use. Messages is not safe for concurrent use.
 type Messages[T any] struct {
-	forgotten int // messages dropped so far; the next message is the first in chunks[0]
-	chunks    []chunk[T]
+	dropped int // number of dropped messages; chunks begins with message dropped+1
+	chunks  []chunk[T]
 }
 
 type chunk[T any] struct {
@@ -30,7 +30,7 @@ type chunk[T any] struct {
 func (m *Messages[T]) Add(at time.Time, value T) {
 	if n := len(m.chunks); n == 0 || len(m.chunks[n-1].values) == inChunk {
 		for len(m.chunks) > 0 && m.chunks[0].last.Before(at.Add(-Kept)) {
-			m.forgotten += inChunk
+			m.dropped += inChunk
 			m.chunks[0] = chunk[T]{}
 			m.chunks = m.chunks[1:]
 		}
@@ -40,10 +40,10 @@ func (m *Messages[T]) Add(at time.Time, value T) {
 	c.values, c.last = append(c.values, value), at
 }
 
-// Of returns the value of a message. It returns false if the number is 0, unused or
-// forgotten.
+// Of returns the value of a message. It returns false if the number is 0 or unused, or if
+// the value was dropped.
 func (m *Messages[T]) Of(number int) (value T, ok bool) {
-	i := number - 1 - m.forgotten
+	i := number - 1 - m.dropped
 	if i < 0 || i/inChunk >= len(m.chunks) || i%inChunk >= len(m.chunks[i/inChunk].values) {
 		return value, false
 	}

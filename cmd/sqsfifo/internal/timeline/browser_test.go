@@ -31,7 +31,8 @@ func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) i
 	return r
 }
 
-// textsOf returns the messages by line, for Options.Texts.
+// textsOf returns messages in the form of Options.Texts: messages[i] is in line i+1 of the
+// log.
 func textsOf(messages []sqstest.TimedMessage) map[Place]sqstest.TimedMessage {
 	texts := map[Place]sqstest.TimedMessage{}
 	for i, m := range messages {
@@ -100,7 +101,7 @@ func TestPageInBrowser(t *testing.T) {
 		return browsertest.Value[bool](tab, fmt.Sprintf("!document.querySelector(%q).hidden", selector))
 	}
 
-	// The page counts the same messages as the recorder.
+	// For each kind of outcome, the page shows the recorder's number of messages.
 	for kind, name := range []string{"lost", "bodies", "again", "refused", "duplicate", "delivered"} {
 		assert.Equal(t, fmt.Sprint(r.kinds[kind]), attribute(tab, name), name)
 		assert.Positive(t, r.kinds[kind], name)
@@ -143,7 +144,8 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Click("#card button") // goes to message 4
 	assert.Equal(t, "4", attribute(tab, "selected"))
 
-	// Buttons filter the list of findings: a tile at the top by kind, a chip by cause.
+	// A tile is a button that filters the list of findings by kind. A chip is a button that
+	// filters the list by cause.
 	tab.Click(`#tiles [data-kind="lost"]`)
 	assert.Equal(t, fmt.Sprint(r.kinds[Lost]), attribute(tab, "listed"))
 	assert.Equal(t, "true", browsertest.Value[string](tab, `document.querySelector('#tiles [data-kind="lost"]').getAttribute("aria-pressed")`))
@@ -305,8 +307,10 @@ func TestLargePageInBrowser(t *testing.T) {
 	assert.Equal(t, "100000", attribute(tab, "messages"))
 	t.Logf("%d bytes, opened in %s ms, first picture of %s shapes", info.Size(), attribute(tab, "opened"), attribute(tab, "shapes"))
 	tab.Picture("timeline-100k-dark")
+	// Move the pointer to a column, which stands for many messages. Its card has no message
+	// number.
 	counted := ""
-	for x := 600.0; x < 900 && counted == ""; x += 13 { // a place next to the findings
+	for x := 600.0; x < 900 && counted == ""; x += 13 {
 		tab.Move(x, 300)
 		counted = browsertest.Value[string](tab, "document.getElementById('card').hidden || document.getElementById('card').dataset.number ? '' : document.getElementById('card').innerText")
 	}

@@ -18,35 +18,39 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id has values only for stored messages: the first 8 bytes of a SHA-256 deduplication
-	// ID, or the index of another ID's text in the field names.
-	id        []byte
-	original  []byte // only for suppressed messages: row.number minus the number of the original
-	collision []byte // only for rows with flagCollides: row.number minus the number of the other message
-	errors    []byte // only for refused messages: index of the error's text in texts
-	source    []byte // for each row, an index in sourceList: the file or replay with the row's message
-	line      []byte // for each row, its line number minus that of the previous row from the same source
+	// id describes the deduplication ID of a stored message: the first 8 bytes of a SHA-256.
+	// Any other ID is in the list otherIDs, and id has the ID's index in the list.
+	id []byte
+	// original is only for suppressed messages: the row's number minus the number of the
+	// original message.
+	original []byte
+	// collision is only for rows with flagCollides: the row's number minus the number of
+	// the earlier message with the same dedupe key.
+	collision []byte
+	errors    []byte // only for refused messages: index of the error's text in errorTexts
+	source    []byte // index of the row's source in sourceList
+	line      []byte // line number minus the line number of the source's previous row
 
-	names, texts index
-	sources      map[Place]int // index of each source in sourceList; Line is 0 in the keys, because a source is a whole file
-	sourceList   []source
-	lines        []int32 // line of the last row of each source
+	otherIDs, errorTexts index
+	sources              map[Place]int // index in sourceList of a file or replay: a Place with Line 0
+	sourceList           []source
+	lines                []int32 // line of the last row of each source
 }
 
-// source is the origin of rows: a log file (Replay is 0), or a replay of this file
-// (Replay is 1 for the first replay).
+// source is the origin of rows: a log file, or a replay of a log file (flag --replay).
+// Replay is the number of the replay, or 0 for the log file itself.
 type source struct {
 	File   int32 `json:"file"`
 	Replay int32 `json:"replay"`
 }
 
 func newColumns() *columns {
-	return &columns{names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
+	return &columns{otherIDs: newIndex(), errorTexts: newIndex(), sources: map[Place]int{}}
 }
 
-// namedMost limits the bytes that the page shows of a deduplication ID. The limit is only
-// for IDs that are not hashes.
-const namedMost = 48
+// maxIDBytes limits the bytes that the page shows of a deduplication ID other than a
+// SHA-256.
+const maxIDBytes = 48
 
 func (c *columns) add(m row) {
 	if c.count == 0 {
@@ -58,11 +62,11 @@ func (c *columns) add(m row) {
 	c.flags = append(c.flags, m.flags)
 	switch {
 	case m.flags&flagRefused != 0:
-		c.errors = binary.AppendUvarint(c.errors, uint64(c.texts.of(m.errors)))
+		c.errors = binary.AppendUvarint(c.errors, uint64(c.errorTexts.of(m.errors)))
 	case m.flags&flagSuppressed != 0:
 		c.original = binary.AppendUvarint(c.original, uint64(m.number-m.original))
-	case m.flags&flagNamed != 0:
-		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
+	case m.flags&flagOtherID != 0:
+		c.id = binary.AppendUvarint(c.id, uint64(c.otherIDs.of(shortened(m.id, maxIDBytes))))
 	default:
 		var head [8]byte
 		// The row of a related message may have no ID (m.id is ""); the 8 bytes are then
@@ -141,7 +145,7 @@ func (c *columns) pack(complete bool) packed {
 	b64 := base64.StdEncoding.EncodeToString
 	p := packed{
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.original), Other: b64(c.collision),
-		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
+		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.otherIDs.list, Texts: c.errorTexts.list,
 	}
 	// The rows of a complete page have the numbers 1, 2, 3 and so on, so the page does
 	// not need the numbers.

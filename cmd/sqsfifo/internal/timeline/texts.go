@@ -9,30 +9,30 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text has the log line of a finding (own) and of its related message (other): the original
-// of a suppressed message, or an earlier message with the same dedupe key. See
-// [Recorder.Wanted].
+// text has the log line of a finding, and the log line of its related message: the original
+// of a suppressed message, or an earlier message with the same dedupe key. The page compares
+// both messages.
 type text struct {
-	own, other Place
-	with       int // number of the related message; 0 for none
+	finding, related Place
+	relatedNumber    int // 0 without a related message
 }
 
-// lineOf returns p with Replay zero, because a replayed message has the text of the
-// original line.
+// lineOf returns the log line with the text of the message at p. Replay is 0 in the result:
+// a replay sends the lines of the log again and has no other texts.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the log lines whose bodies and attributes the page shows. The caller reads
-// these lines again and passes the messages in [Options].Texts.
+// Wanted returns the log lines of findings and of their related messages. The caller reads
+// the messages in these lines again and passes them in [Options].Texts, because the page
+// shows their bodies and attributes.
 //
-// The lines belong to findings, at most MaxTexts of each kind and none of kind Again, and
-// to their related messages. Each line occurs once, sorted by file and line number, with
-// Replay zero.
+// Wanted covers at most [MaxTexts] findings of each kind, and none of the kind [Again]. Each
+// line occurs once, sorted by file and line number. The field Replay is 0.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {
-		out = append(out, t.own)
-		if t.with > 0 {
-			out = append(out, t.other)
+		out = append(out, t.finding)
+		if t.relatedNumber > 0 {
+			out = append(out, t.related)
 		}
 	}
 	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
@@ -51,15 +51,15 @@ type packedText struct {
 func (r *Recorder) packTexts(messages map[Place]sqstest.TimedMessage) []packedText {
 	out := []packedText{}
 	for number, t := range r.texts {
-		own, ok := messages[t.own]
+		own, ok := messages[t.finding]
 		if !ok {
 			continue
 		}
-		other, ok := messages[t.other]
-		if t.with == 0 || !ok {
+		other, ok := messages[t.related]
+		if t.relatedNumber == 0 || !ok {
 			other = own
 		}
-		out = append(out, packedText{number, t.with, page.Differ(own.Body, other.Body), page.Attributes(own.Attributes, other.Attributes)})
+		out = append(out, packedText{number, t.relatedNumber, page.Differ(own.Body, other.Body), page.Attributes(own.Attributes, other.Attributes)})
 	}
 	slices.SortFunc(out, func(a, b packedText) int { return cmp.Compare(a.Number, b.Number) })
 	return out

@@ -1,21 +1,22 @@
 // Package timeline creates the page of "sqsfifo simulate --html": the outcome of each
 // message of a log, by message group and time.
 //
-// Problem: of millions of messages a few are lost or doubled. A table of outcomes does
-// not show the affected messages, their times and the causes.
+// Problem: among millions of messages, a few are lost or doubled. A table of outcomes does
+// not show these messages, their times and the causes.
 //
-// Guarantee: the page is one file; see package page. A finding is a message that was
-// lost, delivered again or refused, or a message with the dedupe key of an earlier
-// message and another body (the kinds from [Lost] to [Refused]). For a log of up to
-// [MaxMessages] the page has every message. For a longer log it has the counts of all
-// messages, and the findings with their related messages. Beyond MaxMessages, the memory
-// of a [Recorder] depends on the number of messages within a deduplication interval, not
-// on the length of the log. The page has bodies and attributes of findings only,
-// shortened, and only if the caller passes them in [Options].Texts.
+// Guarantee: the page is one file; see package page. A finding is a message with a bad
+// outcome: lost, delivered again, refused, or stored with the dedupe key of an earlier
+// message but a different body. The page of a log with at most [MaxMessages] messages shows
+// every message. For a longer log, the page shows the number of messages, and the findings
+// with their related messages. The memory of a [Recorder] then depends on the number of
+// messages within a deduplication interval, not on the length of the log. The page shows
+// bodies and attributes of findings only, shortened, and only if the caller passes these
+// messages in [Options].Texts.
 //
-// Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
-// each kind, and any log at most [MaxTexts] texts of each kind. The page draws each
-// message group in a separate row; groups beyond [MaxGroups] share one row.
+// Limits: times are shown in milliseconds. For a log of more than MaxMessages messages, the
+// page shows at most [MaxFindings] findings of each kind. Bodies and attributes are shown of
+// at most [MaxTexts] findings of each kind. The page draws each message group in a separate
+// row; groups beyond [MaxGroups] share one row.
 package timeline
 
 import (
@@ -54,7 +55,7 @@ type Kind int
 // These are the kinds, the worst first.
 const (
 	Lost      Kind = iota // suppressed although it differs from the original
-	Bodies                // same dedupe_key as an earlier message, and another body
+	Bodies                // same dedupe_key as an earlier message, but a different body
 	Again                 // sent again by a replay of the log, and delivered again
 	Refused               // refused by SQS
 	Duplicate             // suppressed, and equal to the original
@@ -89,8 +90,8 @@ type Options struct {
 	Files   []string
 	Scope   string
 	Replays []time.Duration
-	// Texts has the messages of the lines returned by [Recorder.Wanted]; unreadable
-	// messages may be missing. If Texts is nil, the page says that it has no texts.
+	// Texts has the messages in the log lines from [Recorder.Wanted], except unreadable
+	// messages. The page shows their bodies and attributes. With nil Texts it shows none.
 	Texts map[Place]sqstest.TimedMessage
 }
 
@@ -125,8 +126,8 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. The page shows it with a later finding: a
-// duplicate of this message, or a message with the same dedupe key.
+// recentMessage is a message of the last minutes. A later finding may be a duplicate of this
+// message or have its dedupe key, and the page then shows both messages.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -140,10 +141,9 @@ type row struct {
 	group      uint32
 	flags      byte
 	id, errors string
-	// original is the number of a suppressed message's original. collision is the number
-	// of an earlier message with the same dedupe key and another body. 0 means none.
-	original, collision int
-	place               Place
+	original   int // for a suppressed message, number of the earlier, stored message; otherwise 0
+	collision  int // number of an earlier message with this dedupe key but a different body; 0 if none
+	place      Place
 }
 
 // The bits of row.flags.
@@ -155,7 +155,7 @@ const (
 	flagBody
 	flagCollides
 	flagReplayed
-	flagNamed // the deduplication ID does not have the form of a SHA-256
+	flagOtherID // the deduplication ID is not a SHA-256, so the page shows its text
 )
 
 // Add records the next message.
@@ -179,7 +179,7 @@ func (r *Recorder) Add(m Message) {
 	if m.Outcome.Result != sqstest.ResultRefused {
 		out.id = m.Outcome.DeduplicationID
 		if !isHash(out.id) {
-			out.flags |= flagNamed
+			out.flags |= flagOtherID
 		}
 	}
 	if r.all != nil {
@@ -190,7 +190,7 @@ func (r *Recorder) Add(m Message) {
 		}
 	}
 	if kind.isFinding() {
-		r.find(kind, m, out)
+		r.addFinding(kind, m, out)
 	}
 	r.recent.Add(m.At, recentMessage{at, group, m.Place})
 }
@@ -221,10 +221,11 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find stores a finding with its related messages, for at most MaxFindings findings of each
-// kind. It also stores the log lines of the first MaxTexts findings of each kind except
-// Again.
-func (r *Recorder) find(kind Kind, m Message, found row) {
+// addFinding stores the rows of a finding and of its related messages, for at most
+// MaxFindings findings of each kind. The page shows the bodies of at most MaxTexts findings
+// of each kind, and none of the kind Again. For these findings, addFinding also stores the
+// log lines.
+func (r *Recorder) addFinding(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {
 		r.keptOf[kind]++
@@ -240,14 +241,14 @@ func (r *Recorder) find(kind Kind, m Message, found row) {
 		return
 	}
 	r.textsOf[kind]++
-	t := text{own: lineOf(m.Place)}
+	t := text{finding: lineOf(m.Place)}
 	if kind != Refused {
-		t.with = found.original
+		t.relatedNumber = found.original
 		if kind == Bodies {
-			t.with = found.collision
+			t.relatedNumber = found.collision
 		}
-		if was, ok := r.recent.Of(t.with); ok {
-			t.other = lineOf(was.place)
+		if was, ok := r.recent.Of(t.relatedNumber); ok {
+			t.related = lineOf(was.place)
 		}
 	}
 	r.texts[found.number] = t

@@ -19,7 +19,6 @@ import (
 
 var noon = time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
 
-// contentsOf writes the page and reads its data.
 func contentsOf(t *testing.T, r *Recorder, o Options) (c contents, text string) {
 	t.Helper()
 	var b strings.Builder
@@ -68,7 +67,7 @@ func unpack(t *testing.T, c contents) []row {
 			m.errors = c.Rows.Texts[errors()]
 		case m.flags&flagSuppressed != 0:
 			m.original = last - int(of())
-		case m.flags&flagNamed != 0:
+		case m.flags&flagOtherID != 0:
 			v, n := binary.Uvarint(ids)
 			m.id, ids = c.Rows.Names[v], ids[n:]
 		default:
@@ -136,7 +135,7 @@ func TestColumns(t *testing.T) {
 		assert.Equal(t, m.At.UnixMilli(), g.at)
 		assert.Equal(t, m.Group, c.Groups[g.group])
 		assert.Equal(t, m.Place, g.place)
-		assert.Equal(t, flagsOf(m), g.flags&^flagNamed)
+		assert.Equal(t, flagsOf(m), g.flags&^flagOtherID)
 		assert.Equal(t, m.Outcome.Of+1, g.original)
 		assert.Equal(t, m.Outcome.Collides+1, g.collision)
 		switch {
@@ -198,7 +197,7 @@ func TestBeyondTheBound(t *testing.T) {
 		g, is := byNumber[i+1]
 		if kind.isFinding() {
 			require.True(t, is, "finding %d is missing", i)
-			assert.Equal(t, flagsOf(m), g.flags&^flagNamed)
+			assert.Equal(t, flagsOf(m), g.flags&^flagOtherID)
 			if m.Outcome.Of >= 0 {
 				original, ok := byNumber[m.Outcome.Of+1]
 				require.True(t, ok, "the original of %d", i)
@@ -287,8 +286,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The page has bodies and attributes only for findings in Options.Texts; with nil Texts
-// it has none.
+// The page ignores messages in Options.Texts that do not belong to findings. With nil Texts
+// it has no bodies and attributes.
 func TestTexts(t *testing.T) {
 	r := NewRecorder()
 	add := func(at time.Duration, line int32, o sqstest.Outcome) {

@@ -38,10 +38,10 @@ type contents struct {
 	IntervalMS  int64        `json:"interval_ms"`
 	ReplaysMS   []int64      `json:"replays_ms"`
 	Messages    int          `json:"messages"`
-	Complete    bool         `json:"complete"` // the rows are all messages of the log
+	Complete    bool         `json:"complete"` // the page shows all messages of the log
 	First       int64        `json:"first"`    // ms since 1970
 	Last        int64        `json:"last"`
-	Kinds       []int        `json:"kinds"` // number of messages of each kind
+	Kinds       []int        `json:"kinds"` // number of messages by Kind
 	Causes      []packCause  `json:"causes"`
 	Groups      []string     `json:"groups"`
 	GroupCounts string       `json:"group_counts"`
@@ -93,10 +93,12 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 	}.Write(w)
 }
 
-// keptRows returns the findings and their related messages, each message once, by number.
+// keptRows returns the rows of the findings and of their related messages, one row for each
+// message, sorted by number.
 func (r *Recorder) keptRows() *columns {
-	// A finding that is also related to another finding has two rows. The row of the
-	// finding sorts first; the other row is removed.
+	// A message may have two rows: one as a finding, and one as a message related to another
+	// finding. Keep the first, which sorts before the second because only a finding has
+	// flags.
 	slices.SortStableFunc(r.kept, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), -cmp.Compare(a.flags, b.flags))
 	})
