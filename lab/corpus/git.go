@@ -57,8 +57,8 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// With info/attributes, "git archive" includes all files unchanged, as the go command
-	// does when it packs a module. Attributes in the commit could exclude or change files.
+	// The go command packs all files of a module unchanged. These attributes make
+	// "git archive" do the same, even if attributes in the commit exclude or change files.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

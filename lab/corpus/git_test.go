@@ -159,8 +159,8 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// If a module is missing, survey returns an error. Exception: survey only counts a
-// missing module that the list marks with "git".
+// A module with "git: true" in modules.go may be missing: survey counts it as skipped. For
+// any other missing module, survey returns an error.
 func TestSurveyCountsWhatIsMissing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "")

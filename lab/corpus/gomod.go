@@ -31,8 +31,8 @@ func (m module) completeGoMod(dir string, repos *repositories) error {
 		if !strings.HasPrefix(r.New.Path, "..") || repos == nil {
 			continue
 		}
-		// A pattern such as ./... does not match a folder whose name begins with an
-		// underscore.
+		// The underscore excludes the copies from patterns such as ./..., so they are not
+		// analyzed.
 		beside := filepath.Join(dir, "_beside", strconv.Itoa(i))
 		subdir := strings.TrimPrefix(path.Join("/", m.subdir, r.New.Path), "/")
 		if _, err := repos.unpack(module{path: m.path, version: m.version, subdir: subdir}, beside); err != nil {

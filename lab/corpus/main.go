@@ -19,11 +19,11 @@
 // skipped modules. The packages that a module imports from other modules always come from
 // the proxy.
 //
-// The run fails for a new finding, a missing finding, and a finding without a label. It
-// fails for a finding with the label false if the severity is error; a warning is only
-// printed. A control is a module that uses only standard queues. Any finding in a control
-// also fails the run, except of rule SF015 (unread batch failures), which applies to
-// standard queues too.
+// The run fails if a finding is new, is missing or has no label. It also fails if a finding
+// has the label false and the severity error; a false warning is only printed.
+//
+// A control is a module that uses only standard queues. There the run accepts only findings
+// of rule SF015 (unread batch failures), because no other rule applies to standard queues.
 package main
 
 import (

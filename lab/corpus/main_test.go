@@ -48,7 +48,8 @@ func TestTally(t *testing.T) {
 		t.Errorf("got faults\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	// -update keeps a label if its finding still exists, or if its module was not analyzed.
+	// -update keeps the label of a finding that still exists, and all labels of modules that
+	// were not analyzed.
 	if got, want := tally.file(known), head+`example.com/m a.go:1:2 SF002 true a fresh ID for each send
 example.com/m b.go:3:2 SF001 false the body has it
 example.com/m c.go:3:2 SF001 false the body has it, too

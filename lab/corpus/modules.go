@@ -9,9 +9,9 @@ type module struct {
 	// module has a finding, except of rule SF015 (unread batch failures).
 	control bool
 
-	// git is true for a module that the module proxy may refuse. The command prefers a
-	// local repository with the commit (flag -git). If the proxy refuses, too, the command
-	// skips the module.
+	// git is true for a module that the module proxy may refuse. The command first looks
+	// for the commit in local repositories (flag -git), then asks the proxy. If both lack
+	// the module, the command skips the module.
 	git    bool
 	subdir string // folder of the module in its repository
 
@@ -21,7 +21,7 @@ type module struct {
 }
 
 // corpus lists modules that send to SQS or SNS, and control modules, which use only
-// standard queues. Every public module proxy serves a module whose field git is false.
+// standard queues. Every public module proxy serves the modules without "git: true".
 var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", sum: "h1:qN4/0vtutn97f1X5ziisf3WXuaFL9AR0FIRnyJRYzgA=", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", sum: "h1:4oOnHs4J41X9n+7MucFjA3I5i5MtasjWTnIY27q5Qkw=", packages: []string{"./notify/..."}},

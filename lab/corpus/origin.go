@@ -30,8 +30,8 @@ func (e *absentError) Error() string {
 
 func (e *absentError) Unwrap() error { return e.proxy }
 
-// obtain copies the module to a writable folder, from the proxy. If a local repository has
-// the commit of a module marked git, obtain uses this repository instead.
+// obtain copies the module to a writable folder, usually from the proxy. If m.git is true,
+// obtain prefers a local repository with the module's commit.
 func (m module) obtain(ctx context.Context, repos *repositories) (string, error) {
 	if m.git && repos != nil && repos.has(ctx, m) {
 		return repos.checkOut(m)

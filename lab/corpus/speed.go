@@ -36,7 +36,7 @@ func speed(ctx context.Context, path string) error {
 	}
 	command := filepath.Join(dir, ".sqsfifo")
 	build := exec.CommandContext(ctx, "go", "build", "-o", command, ".") // #nosec G204 -- our own command
-	build.Dir = filepath.Join("..", "..", "cmd", "sqsfifo")              // go run . runs in this folder
+	build.Dir = filepath.Join("..", "..", "cmd", "sqsfifo")              // relative to lab/corpus
 	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -51,11 +51,11 @@ func parse(text string) (map[string]label, error) {
 // tally counts the results of all modules. Modules that use only standard queues
 // (module.control is true) are counted separately.
 type tally struct {
-	modules  map[bool]int // number of analyzed modules, by module.control
-	skipped  map[bool]int // number of missing modules, by module.control
-	count    map[string]map[lint.Severity]int
-	labels   map[string]label // label of each finding; the keys are results of key()
-	analyzed map[string]bool  // true for the path of each analyzed module
+	modules  map[bool]int                     // number of analyzed modules; the key is module.control
+	skipped  map[bool]int                     // number of missing modules; the key is module.control
+	count    map[string]map[lint.Severity]int // number of findings, by judgement and severity
+	labels   map[string]label                 // label of each finding; the keys are results of key()
+	analyzed map[string]bool                  // true for the path of each analyzed module
 	faults   []error
 }
 
@@ -92,8 +92,8 @@ func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 			t.fault("%s has no label; look at it", k)
 		case l.judgement == isFalse && f.Severity == lint.Error:
 			t.fault("%s is a false error: %s", k, l.reason)
-		// Only SF015 (unread batch failures) also applies to standard queues, the only
-		// queues of a control module.
+		// A control module uses only standard queues. Only rule SF015 (unread batch
+		// failures) applies to standard queues.
 		case m.control && f.Rule != "SF015":
 			t.fault("%s is in a control", k)
 		}
@@ -113,8 +113,9 @@ func (t *tally) fault(format string, args ...any) {
 // findings.txt.
 func (t *tally) skip(m module) { t.skipped[m.control]++ }
 
-// coverage returns a text such as "20 of 25 modules that send, 4 of 5 controls; 6 skipped":
-// of the 25 listed modules that send, 20 were analyzed.
+// coverage returns a text such as "20 of 25 modules that send, 4 of 5 controls; 6 skipped".
+// The numbers 20 and 4 count analyzed modules; 25 and 5 also count skipped modules. A
+// control uses only standard queues.
 func (t *tally) coverage() string {
 	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
 		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])
@@ -137,8 +138,8 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the new text of findings.txt: the labelled findings of this run and, for
-// modules not analyzed in this run, the labels in the map known.
+// file returns the new text of findings.txt: the findings of this run with their labels.
+// For modules that were not analyzed in this run, file keeps the labels in known.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

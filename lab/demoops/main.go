@@ -136,8 +136,8 @@ type scene struct {
 	Cloud int    `json:"cloud"`
 }
 
-// world has the producer for the faults of causeFaults, and its queue, served by an HTTP
-// server.
+// world has a producer and its queue, served over HTTP. The method causeFaults makes them
+// fail.
 type world struct {
 	queue    *sqstest.Queue
 	server   *httptest.Server
@@ -286,8 +286,8 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	// Wait until ctx ends. A return would stop the background goroutine, but the alert on
-	// the failure rate ends only after enough successful events.
+	// Let the background goroutine send until ctx ends: the alert on the failure rate ends
+	// only after enough successful events.
 	<-ctx.Done()
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// faultTime is the duration of a fault. An alert with "for: 10m" fires after ten seconds,
-// because a minute lasts a second here.
+// faultTime is the duration of a fault, long enough for each alert to fire: a minute in the
+// alert rules lasts a second here, and the longest delay is "for: 15m".
 const faultTime = 20 * time.Second
 
 func sceneConfig(queueURL string, meters *metric.MeterProvider) sqsfifo.Config[scene] {
@@ -111,7 +111,7 @@ func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return p.Close(ctx)
 }
 
-// consumerPart makes the alert about a blocked message group fire: the handler of a message
+// consumerPart triggers the alert about a blocked message group: the handler of a message
 // fails. The alert ends when the group is retried and the handler succeeds.
 func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	q, p, err := newPart("handled.fifo", meters, func(*sqsfifo.Config[scene]) {})
@@ -146,8 +146,9 @@ func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return c.WaitIdle(ctx, time.Second)
 }
 
-// outboxPart makes the alerts about an outbox fire. The answers to a message are lost until
-// a resend is too late. Then outboxPart resolves the message, and the alerts end.
+// outboxPart triggers the alerts about an outbox: SQS's answers to the sends of a message
+// are lost until a resend is too late. Then outboxPart resolves the message, and the alerts
+// end.
 func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) error {
 	q, p, err := newPart("outbox.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.RetryFor = 2 * time.Second })
 	if err != nil {
@@ -215,7 +216,7 @@ func newCloudWatch(registry *prometheus.Registry) cloudWatch {
 	}
 }
 
-// part makes both CloudWatch alerts fire: the age of the oldest message grows, and the
+// part triggers both CloudWatch alerts: the age of the oldest message grows, and the
 // number of dead letters is 1. Then both values are 0, and the alerts end.
 func (c cloudWatch) part() {
 	c.inFlight.Set(1)

@@ -156,11 +156,11 @@ func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) 
 		var out bytes.Buffer
 		child.Stdout, child.Stderr = &out, &out
 		when := moment(n % int(moments))
-		left := -1
+		untilKill := -1
 		if n < atMost {
-			left = 1 + rng.IntN(6)
+			untilKill = 1 + rng.IntN(6)
 		}
-		front.startChild(left, when, time.Duration(rng.IntN(3000))*time.Microsecond, child)
+		front.startChild(untilKill, when, time.Duration(rng.IntN(3000))*time.Microsecond, child)
 		err := child.Wait()
 		if front.cancelKill() {
 			kills[when]++
@@ -177,20 +177,20 @@ func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) 
 type killingServer struct {
 	queues http.Handler
 
-	mu    sync.Mutex
-	left  int // number of send requests until the kill; negative for no kill
-	when  moment
-	delay time.Duration // time between the answer and the kill, for afterAnswered
-	child *exec.Cmd
-	hit   bool
+	mu        sync.Mutex
+	untilKill int // number of send requests until the kill; negative for no kill
+	when      moment
+	delay     time.Duration // time between the answer and the kill, for afterAnswered
+	child     *exec.Cmd
+	hit       bool
 }
 
-// startChild starts a child that will be killed during one of its send requests. The
-// parameter left is the number of this request, counted from 1.
-func (d *killingServer) startChild(left int, when moment, delay time.Duration, child *exec.Cmd) {
+// startChild starts a child. The child will be killed during its send request number
+// untilKill, counted from 1, or never if the number is negative.
+func (d *killingServer) startChild(untilKill int, when moment, delay time.Duration, child *exec.Cmd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.left, d.when, d.delay, d.child, d.hit = left, when, delay, child, false
+	d.untilKill, d.when, d.delay, d.child, d.hit = untilKill, when, delay, child, false
 	if err := child.Start(); err != nil {
 		panic(err)
 	}
@@ -201,7 +201,7 @@ func (d *killingServer) startChild(left int, when moment, delay time.Duration, c
 func (d *killingServer) cancelKill() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.left = -1
+	d.untilKill = -1
 	return d.hit
 }
 
@@ -230,8 +230,8 @@ func (d *killingServer) dies(r *http.Request) (bool, moment) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.left--
-	return d.left == 0, d.when
+	d.untilKill--
+	return d.untilKill == 0, d.when
 }
 
 // kill sends SIGKILL to the child. The child may already have ended.

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// isLate reports whether the relay has exactly one stopped group, and its first message
-// is late.
+// isLate reports whether the relay has stopped exactly one group, because the group's first
+// message is late: too old for a resend.
 func isLate(r *outbox.Relay) bool {
 	var late *outbox.LateError
 	stopped := r.Stats().Stopped
@@ -49,7 +49,8 @@ func TestClockSetBack(t *testing.T) {
 				if restart {
 					stop()
 				}
-				// The first attempt was 400 s ago. The clock was then set back by 300 s.
+				// Make the database look as if the clock was set back by 300 s, 400 s after
+				// the first attempt. By the clock, the attempt is then 100 s old.
 				_, err := db.Exec(`UPDATE outbox_attempts SET first_attempt = first_attempt - $1`, (400*time.Second - step).Microseconds())
 				require.NoError(t, err)
 				_, err = db.Exec(`UPDATE outbox_leader SET seen_at = seen_at + $1, lease_until = CASE WHEN lease_until = 0 THEN seen_at + $2 ELSE lease_until + $1 END`,
@@ -79,7 +80,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // If the database's clock steps back by less than the tolerance, the relay still resends a
-// message in doubt, and no message becomes late.
+// message in doubt: the message does not become late (too old for a resend).
 func TestClockSlews(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

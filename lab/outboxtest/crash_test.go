@@ -109,10 +109,10 @@ type crashTest struct {
 	queue    *sqstest.Queue
 	endpoint string
 
-	written   atomic.Int64 // events committed or possibly committed
-	allowed   atomic.Int64 // limit for written; the test raises it
-	rollbacks atomic.Int64
-	repeated  atomic.Int64 // transactions that failed and were repeated, and commits without confirmation
+	written     atomic.Int64 // number of committed or possibly committed events
+	allowed     atomic.Int64 // the writers wait after this number of events
+	rollbacks   atomic.Int64
+	interrupted atomic.Int64 // number of failed transactions and unconfirmed commits
 
 	relays   [2]*exec.Cmd
 	started  int
@@ -150,9 +150,7 @@ func newCrashTest(t *testing.T, d database) *crashTest {
 	return s
 }
 
-// write commits transactions of random length until all events are written. Each
-// transaction increases the versions of its groups under Add's lock, so the versions in the
-// table facts follow the order of commits.
+// write commits transactions of random length until all events are written.
 func (s *crashTest) write(writer int, rng *rand.Rand) error {
 	total := int64(*crashEvents)
 	for n := 0; ; n++ {
@@ -187,12 +185,12 @@ func (s *crashTest) write(writer int, rng *rand.Rand) error {
 			case errors.Is(err, errUnknown):
 				// Do not repeat the transaction, because it may have committed. The final
 				// check compares the queue with table "facts".
-				s.repeated.Add(1)
+				s.interrupted.Add(1)
 				s.written.Add(int64(size))
 			case try > 2000:
 				return err
 			default:
-				s.repeated.Add(1)
+				s.interrupted.Add(1)
 				time.Sleep(10 * time.Millisecond)
 				continue
 			}
@@ -232,8 +230,9 @@ func (s *crashTest) commit(msgs []*sqsfifo.Message, byGroup map[string][]string,
 	return nil
 }
 
-// recordOrder writes the events of the transaction, with their versions, into the table
-// facts.
+// recordOrder writes the events of the transaction into the table "facts". Within a group,
+// the events get increasing version numbers. Add has locked the groups until the commit, so
+// the version numbers follow the order of the commits.
 func (s *crashTest) recordOrder(ctx context.Context, tx *sql.Tx, byGroup map[string][]string) error {
 	type fact struct {
 		Group   string `json:"g"`
@@ -292,19 +291,19 @@ func (s *crashTest) killRelay() {
 	s.startRelay(i)
 }
 
-// disturb kills relays (*crashKills times) and stops the database server (parameter
-// stops), in random order, spread over the events. If srv is nil, stops must be 0.
-func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
+// disturb kills a relay *crashKills times and stops the database server serverStops times,
+// in random order, while the writers add events. If srv is nil, serverStops must be 0.
+func (s *crashTest) disturb(srv *pgserver.Server, serverStops int) {
 	var plan []bool // true for a stop of the server, false for a kill of a relay
-	for i := range *crashKills + stops {
-		plan = append(plan, i < stops)
+	for i := range *crashKills + serverStops {
+		plan = append(plan, i < serverStops)
 	}
 	s.rng.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// The writers wait at the number share. The fault comes up to 700 ms after the
-		// number of events is at most 500 below share.
+		// Let the writers add this share of the events. When at most 500 of these events are
+		// missing, wait for up to 700 ms and then cause the fault.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {
@@ -380,7 +379,7 @@ func (s *crashTest) check() {
 	assert.Len(s.t, s.queue.Messages(), n)
 	s.t.Logf("%d events committed and in the queue once each, in the order of the commits of %d groups; %d transactions rolled back, %d ended by the server; "+
 		"%d relays killed, %d of them the leader; SQS recognised %d resends; %d late messages were held and resolved",
-		n, len(want), s.rollbacks.Load(), s.repeated.Load(), s.kills, s.leaders, len(s.queue.Suppressed()), s.lateRows)
+		n, len(want), s.rollbacks.Load(), s.interrupted.Load(), s.kills, s.leaders, len(s.queue.Suppressed()), s.lateRows)
 }
 
 func (s *crashTest) run(srv *pgserver.Server, stops int) {

@@ -34,7 +34,7 @@ type faults struct {
 	rng         *rand.Rand
 	rate        float64
 	broken      int
-	unconfirmed int // commits that succeeded and reported an error to the relay
+	unconfirmed int // number of commits that succeeded but returned an error
 }
 
 func (f *faults) isHit() bool {
@@ -116,7 +116,7 @@ func TestFaultyDatabase(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	broken, after, again := 0, 0, 0
-	// continue until at least one commit succeeded and reported an error
+	// Continue until at least one commit succeeded but returned an error.
 	for round := 0; round < *faultRounds || after == 0 && round < 100; round++ {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		d := newSQLite(t)
@@ -204,7 +204,8 @@ func TestFaultyDatabase(t *testing.T) {
 }
 
 // A commit marks rows as possibly sent, but the database reports an error. The relay does
-// not send the rows, and a later commit removes the marks, so the rows do not become late.
+// not send the rows. A later commit removes the marks; otherwise the rows would become too
+// old for a resend.
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)
@@ -232,8 +233,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// unconfirmed makes connections whose Commit commits and then returns an error, for
-// transactions with a statement that contains the text match.
+// unconfirmed makes connections. If a transaction has executed a statement with the text in
+// the field match, Commit commits and then returns an error.
 type unconfirmed struct {
 	*faults
 	match string

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Outbox.Groups returns each group's number of messages and the age of its first message.
-// It also returns the first attempt of an unconfirmed first message. With a minimum age, it
-// omits younger groups.
+// Outbox.Groups returns each group's number of messages and the age of the group's first
+// message. If this message was possibly sent, Groups also returns the time of the first
+// attempt. With a minimum age, Groups omits groups with a younger first message.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -98,12 +98,12 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// withAges returns a copy of groups with the fields Age and LateIn of from. A comparison
-// then ignores these fields, which differ between two reads.
-func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
+// withAges returns a copy of groups, with the fields Age and LateIn copied from the
+// parameter other. These fields differ between two reads, so a comparison must ignore them.
+func withAges(groups, other []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {
-		out[i].Age, out[i].LateIn = from[i].Age, from[i].LateIn
+		out[i].Age, out[i].LateIn = other[i].Age, other[i].LateIn
 	}
 	return out
 }

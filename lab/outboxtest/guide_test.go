@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Order is an order of the guide.
+// Order is a purchase of a customer.
 type Order struct {
 	ID       string    `json:"id"`
 	Customer string    `json:"customer"`
@@ -65,7 +65,7 @@ func openShop(ctx context.Context, source string, client sqsfifo.Client, queueUR
 func (s *shop) place(ctx context.Context, o Order) error {
 	msg, err := s.producer.Build(o)
 	if err != nil {
-		return err // an invalid order, or a mistake in Identify; nothing is stored
+		return err // Build refused the order; nothing is stored
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -59,8 +59,8 @@ func goodSent() (out []string) {
 	return out
 }
 
-// With LateHold, the relay reports a late row, and sends neither the row nor the later
-// rows of its group until a call of Resolve.
+// With LateHold, the relay reports a late row (too old for a resend). Until a call of
+// Resolve, the relay sends neither this row nor the next rows of the group.
 func TestLateHold(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, q := lateOutbox(t, d, outbox.LateHold)
@@ -109,7 +109,8 @@ func TestLateHold(t *testing.T) {
 	})
 }
 
-// With LateResend, the relay resends a late row. ResendFor then counts from this resend.
+// With LateResend, the relay resends a late row, although SQS may have forgotten the first
+// attempt and store the message twice. ResendFor then counts from this resend.
 func TestLateResend(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, q := lateOutbox(t, d, outbox.LateResend)
@@ -121,8 +122,8 @@ func TestLateResend(t *testing.T) {
 	})
 }
 
-// SQS refuses the resend of a late row. The row stays in doubt, because its first attempt
-// may have stored it.
+// With LateResend, the relay resends a late row, and SQS refuses the resend. The row stays
+// in doubt, because the first attempt may have stored the message.
 func TestLateResendAndRefused(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, _ := lateOutbox(t, d, outbox.LateResend)
@@ -139,7 +140,7 @@ func TestLateResendAndRefused(t *testing.T) {
 	})
 }
 
-// With LateAssumeSent, the relay treats a late row as sent.
+// With LateAssumeSent, the relay treats a late row (too old for a resend) as sent.
 func TestLateAssumeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, q := lateOutbox(t, d, outbox.LateAssumeSent)
@@ -151,8 +152,8 @@ func TestLateAssumeSent(t *testing.T) {
 	})
 }
 
-// The relay ends a send when ResendFor is over, and the row is then late. A later retry by
-// the sender could come after the deduplication interval of the first attempt.
+// The relay ends a running send when the time ResendFor is over. A later retry by the
+// sender could be stored twice, because SQS may have forgotten the first attempt.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

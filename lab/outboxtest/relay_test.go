@@ -78,8 +78,8 @@ func TestRelaySendsInOrder(t *testing.T) {
 	})
 }
 
-// A commit marks a row as possibly sent before its send, and at most the next 5 rows of
-// the group.
+// Before the relay sends a row, a commit marks the row as possibly sent. With GroupRows 5,
+// at most 5 rows of a group are marked at a time.
 func TestMarkedBeforeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -267,8 +267,9 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// One commit marks three rows of a group as possibly sent. The first send takes long.
-// Another commit then marks the other rows with a later time, so they do not become late.
+// One commit marks three rows of a group as possibly sent, and the send of the first row
+// takes long. Another commit then marks the other rows with a later time. Otherwise they
+// would become too old for a resend.
 func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.ResendFor = 2 * time.Second })

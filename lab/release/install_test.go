@@ -46,8 +46,8 @@ func newUser(t *testing.T) user {
 		require.NoError(t, err)
 		return value
 	}
-	// This machine's module cache is a second proxy, because its files have the layout of
-	// a proxy. The test then downloads fewer modules.
+	// Use this machine's module cache as a second proxy, to download fewer modules. The
+	// files have the layout of a proxy.
 	home, downloaded := t.TempDir(), filepath.Join(goEnv("GOMODCACHE"), "cache", "download")
 	for name, value := range map[string]string{
 		"PATH":        os.Getenv("PATH"),
@@ -163,7 +163,7 @@ func TestInstall(t *testing.T) {
 	})
 }
 
-// A team runs the command as a tool of its module, with the commands shown in
+// A team adds the command sqsfifo to a module as a tool, and runs the lines shown in
 // docs/guide/linting.md.
 func TestInAScratchModule(t *testing.T) {
 	u := newUser(t)

@@ -116,7 +116,7 @@ func checks(root, version string, modules []released, run func(name string, args
 	quoted := regexp.QuoteMeta(number)
 	list = append(
 		list,
-		check{"the constant Version has it", constant(root, number)},
+		check{"the constant Version has it", checkConstant(root, number)},
 		check{"CHANGELOG.md has a section with its date", contains("CHANGELOG.md", `(?m)^## \[?`+quoted+`\]? - \d{4}-\d\d-\d\d$`)},
 		check{"nothing is left under Unreleased", contains("CHANGELOG.md", `(?m)^## \[?Unreleased\]?\n+## `)},
 		check{"docs/guide/linting.md names it for the golangci-lint plugin", contains("docs/guide/linting.md", `(?m)^    version: v`+quoted+`$`)},
@@ -140,9 +140,9 @@ func checks(root, version string, modules []released, run func(name string, args
 
 var versionConstant = regexp.MustCompile(`(?m)^const Version = "([^"]*)"$`)
 
-// constant compares the constant Version of the root package with the parameter number. It
-// returns the problem, or "" if they are equal.
-func constant(root, number string) string {
+// checkConstant checks that the constant Version of the root package equals the parameter
+// want. It returns the problem, or "" without a problem.
+func checkConstant(root, want string) string {
 	files, err := filepath.Glob(filepath.Join(root, "*.go"))
 	if err != nil {
 		return err.Error()
@@ -153,7 +153,7 @@ func constant(root, number string) string {
 			return err.Error()
 		}
 		if m := versionConstant.FindSubmatch(text); m != nil {
-			if string(m[1]) != number {
+			if string(m[1]) != want {
 				return fmt.Sprintf("%s says %s", filepath.Base(file), m[1])
 			}
 			return ""

@@ -81,9 +81,9 @@ func (m released) ownRequirements(modules []released) (own []module.Version) {
 	return own
 }
 
-// problems returns a text for each line of a go.mod that prevents an installation at the
-// version: a replace or exclude line, or a requirement of a released module at another
-// version.
+// problems returns the reasons why a release at the given version could not be installed.
+// A go.mod must not have a replace or exclude line, and must require other released modules
+// at the same version.
 func problems(modules []released, version string) (out []string) {
 	for _, m := range modules {
 		if len(m.file.Replace)+len(m.file.Exclude) > 0 {

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// rehearse packs each released module into the folder out, as a git tag on the current
-// files would publish it, with uncommitted changes. With GOPROXY=file://out, the folder is
-// a module proxy.
+// rehearse packs each released module into the folder out, in the form that a release would
+// publish. The content is the current files, with uncommitted changes. The folder can serve
+// as a module proxy: GOPROXY=file://out.
 func rehearse(root, version, out string) ([]released, error) {
 	modules, err := releasedModules(root)
 	if err != nil {

@@ -83,15 +83,15 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 		bound = append(bound, inner.check(t, id)...)
 	}
 	for _, inner := range p.Patterns {
-		inner.uses(t, id, bound)
+		inner.checkUses(t, id, bound)
 	}
 	return bound
 }
 
-// uses checks that the operators focus-metavariable and metavariable-regex of a pattern
-// name only metavariables in bound, which the patterns of the rule bind. A regular
-// expression must compile.
-func (p pattern) uses(t *testing.T, id string, bound []string) {
+// checkUses checks the operators focus-metavariable and metavariable-regex of a pattern.
+// They may use only the metavariables in bound, because the rule's patterns bind no others.
+// A regular expression must compile.
+func (p pattern) checkUses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {
 		assert.Contains(t, bound, p.Focus, id)

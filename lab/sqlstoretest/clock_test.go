@@ -78,8 +78,8 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// The database's clock steps back by less than the tolerance. An operation whose lease has
-// ended is claimed again, as without the step.
+// If the database's clock steps back by less than the tolerance, an operation whose lease
+// has ended can still be claimed again. After a larger step, it would be unresolved.
 func TestClockSlews(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		d.store(t, sqlstore.Config{})

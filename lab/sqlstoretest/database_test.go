@@ -81,13 +81,13 @@ func postgresServer() string {
 	return cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// sessions is the prefix of the schemas and of the PostgreSQL application names of this
-// process.
-var sessions = fmt.Sprintf("sqlstore_%d_", os.Getpid())
+// processPrefix begins the names of this process's schemas and PostgreSQL sessions
+// (application_name).
+var processPrefix = fmt.Sprintf("sqlstore_%d_", os.Getpid())
 
-// waitForOthers waits until the open transactions of other processes have ended. A sealer
-// seals no entry that is newer than the oldest open transaction of the server. Without a
-// server, waitForOthers returns immediately.
+// waitForOthers waits until the open transactions of other processes have ended. Tests that
+// seal a ledger need this wait, because a seal covers only entries older than the server's
+// oldest open transaction. Without a server, waitForOthers returns immediately.
 func waitForOthers(t testing.TB) {
 	t.Helper()
 	db, err := sql.Open("pgx", postgresServer())
@@ -104,7 +104,7 @@ func waitForOthers(t testing.TB) {
 	for {
 		var open int
 		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity
-			WHERE backend_xid IS NOT NULL AND xact_start <= $1 AND NOT starts_with(application_name, $2)`, now, sessions).Scan(&open); err != nil {
+			WHERE backend_xid IS NOT NULL AND xact_start <= $1 AND NOT starts_with(application_name, $2)`, now, processPrefix).Scan(&open); err != nil {
 			t.Fatal(err)
 		}
 		if open == 0 {
@@ -126,7 +126,7 @@ func postgresAt(t testing.TB, server string) database {
 		admin.Close()
 		t.Skipf("no PostgreSQL at %s: %v", server, err)
 	}
-	schema := fmt.Sprintf("%s%x", sessions, rand.Uint64())
+	schema := fmt.Sprintf("%s%x", processPrefix, rand.Uint64())
 	if _, err := admin.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +153,9 @@ func each(t *testing.T, test func(t *testing.T, d database)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, newPostgreSQL(t)) })
 }
 
-// advancing returns a function that moves the test's clock forward. For SQLite, the result
-// clock is this clock, for the store's configuration. On PostgreSQL the clock is in the
-// database, and clock is nil.
+// advancing returns a function that moves the store's clock forward. For SQLite, it also
+// returns the clock, as the value for sqlstore.Config.Clock. For PostgreSQL, it replaces
+// the clock function in the database and returns a nil clock.
 func advancing(t testing.TB, d database) (advance func(time.Duration), clock func() time.Time) {
 	t.Helper()
 	if d.dialect == sqlstore.SQLite {

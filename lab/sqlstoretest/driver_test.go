@@ -17,9 +17,10 @@ import (
 
 // hooks intercepts calls between a store and its driver.
 type hooks struct {
-	// begin is called once before the first write of the next transaction.
+	// The function begin is called once, before the first write of the next transaction.
 	begin atomic.Pointer[func()]
-	// commit is called once instead of the next commit.
+	// The function commit replaces the driver's Commit for the next transaction. It may call
+	// the real Commit.
 	commit atomic.Pointer[func(real func() error) error]
 }
 
@@ -277,10 +278,11 @@ func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, rele
 	return answered, func() { close(goOn) }
 }
 
-// If the context of a call ends before the call joins a batch, the store does not execute
-// the call. Later, the store may execute the call, and the error is ErrAmbiguous.
+// If the context of a claim ends while the claim waits for a transaction, the store does
+// not make the claim. If the context ends during the transaction, the store may make the
+// claim, and the error is ErrAmbiguous.
 func TestWithdrawn(t *testing.T) {
-	d := newSQLite(t) // with one committer
+	d := newSQLite(t) // on SQLite, the store runs one transaction at a time
 	h := new(hooks)
 	s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
 	answered, release := h.held(t, s)
@@ -294,8 +296,8 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	// The store has one committer. Once this later claim is committed, the withdrawn
-	// claim can no longer be committed.
+	// The store runs one transaction at a time, in the order of the calls. After this claim,
+	// the store can no longer make the earlier claim "waiting".
 	claim(t, s, claimOf("next"), idempotency.New)
 	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// The PostgreSQL server is stopped during many concurrent calls of ClaimTx. No fence (the
-// number of a claim) is granted twice, and a claim without a commit cannot complete the
-// valid claim.
+// The PostgreSQL server is stopped during many concurrent calls of ClaimTx. No two claims
+// get the same fence (number). A claim of a lost transaction cannot complete the operation
+// of a later claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -32,7 +32,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 	s := d.store(t, sqlstore.Config{DB: db, GroupTimeout: 5 * time.Second})
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	var mu sync.Mutex
-	given := map[int64]string{} // the key and round that got each fence
+	given := map[int64]string{} // the claim (its key and round of the test), by fence
 	give := func(fence int64, to string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -81,8 +81,8 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// If the key has a record, the transaction did commit, and only the
-			// confirmation was lost.
+			// Any decision except New means that the key has a record. The transaction
+			// did commit, and only the confirmation was lost.
 			if living.Decision != idempotency.New {
 				continue
 			}

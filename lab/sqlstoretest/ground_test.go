@@ -25,9 +25,9 @@ var (
 	secondStep = sqldb.Step{Both: "ALTER TABLE ground ADD COLUMN more {text} NOT NULL DEFAULT ''", SQLite: "UPDATE ground SET more = 'SQLite'", PostgreSQL: "UPDATE ground SET more = 'PostgreSQL'"}
 )
 
-// Migrate to version 2 runs only the second step and keeps the rows of version 1. A program
-// of version 1 continues, unless the step stops older programs: then it cannot write, open
-// or migrate.
+// A migration from version 1 to version 2 runs only the second step and keeps all rows.
+// If the second step stops older programs, programs of version 1 can no longer write, open
+// or migrate; otherwise they continue to work.
 func TestUpgrade(t *testing.T) {
 	for name, stops := range map[string]bool{"a step that adds": false, "a step that stops older programs": true} {
 		t.Run(name, func(t *testing.T) {

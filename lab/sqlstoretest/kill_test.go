@@ -19,9 +19,9 @@ const (
 	childLedger  = "SQLSTORE_TEST_LEDGER"
 )
 
-// killing returns the configuration for storetest.KillClients and storetest.KillHistory.
-// The client processes run TestClient and open the database d.
-func (d database) killing(ledger bool) storetest.Killing {
+// killConfig returns the configuration for storetest.KillClients and
+// storetest.KillHistory: the client processes run TestClient with the database d.
+func (d database) killConfig(ledger bool) storetest.Killing {
 	return storetest.Killing{Test: "TestClient", Env: []string{
 		fmt.Sprintf("%s=%d", childDialect, d.dialect), childSource + "=" + d.source, fmt.Sprintf("%s=%v", childLedger, ledger),
 	}}
@@ -49,7 +49,7 @@ func TestClient(t *testing.T) {
 func TestKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{})
-		storetest.KillClients(t, s, d.killing(false))
+		storetest.KillClients(t, s, d.killConfig(false))
 		if d.dialect == sqlstore.SQLite {
 			var integrity string
 			if err := d.open(t).QueryRow(`PRAGMA integrity_check`).Scan(&integrity); err != nil || integrity != "ok" {
@@ -78,6 +78,6 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 // rules of a store.
 func TestKilledClientsHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killing(false))
+		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killConfig(false))
 	})
 }

@@ -64,8 +64,8 @@ func events(t testing.TB, l *sqlstore.Ledger) (out []string) {
 	return out
 }
 
-// The ledger has one entry for each change of a key, in order, and none for an answer
-// without a change.
+// The ledger has one entry for each change of a key, in order. A call that changes nothing,
+// such as a claim of a completed key, adds no entry.
 func TestLedgerEvents(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		advance, clock := advancing(t, migrated(t, d))
@@ -247,8 +247,9 @@ func TestLedgerOfGroups(t *testing.T) {
 	})
 }
 
-// If the writer of an export fails, Export returns a head that marks the progress. Verify
-// accepts the written part up to this head, so the next export can continue there.
+// If the writer of an export fails, Export returns the head (number and hash) of the last
+// seal that was written completely. Verify accepts the written part up to this seal, so the
+// next export can continue there.
 func TestInterruptedExport(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

@@ -112,8 +112,8 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 	})
 }
 
-// A store with quota 1 looks up a key, and another store then claims the key. The first
-// store's claim of the key gets InProgress, and a claim of a new key gets OverQuota.
+// A store with quota 1 finds no record of a key. Another store then claims the key, which
+// uses up the quota. The first store's claim of the same key is InProgress, not OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
@@ -238,8 +238,9 @@ func TestQuotaPlan(t *testing.T) {
 	})
 }
 
-// functionQuery returns the query of a PostgreSQL function, with the replacements of the
-// parameter names. It applies the function's settings to tx.
+// functionQuery returns the query in the body of a PostgreSQL function. The replacements
+// are pairs: a function parameter and its replacement. functionQuery applies the function's
+// settings to tx.
 func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...string) string {
 	t.Helper()
 	var body, settings string
@@ -260,9 +261,9 @@ func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...st
 	return strings.NewReplacer(replacements...).Replace(query)
 }
 
-// With a large quota, a store does not count the unfinished operations before each
-// transaction. A single store still never exceeds the quota, and refuses nothing within it.
-// Completed operations make room immediately.
+// With a large quota, not every transaction counts the unfinished operations. A single
+// store still permits exactly as many operations as the quota. Completed operations make
+// room immediately.
 func TestLargeQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, rest = 700, 25
@@ -301,9 +302,9 @@ func TestLargeQuota(t *testing.T) {
 	})
 }
 
-// After a count, a store may begin some operations without another count. A claim in a
-// caller's transaction, or a failed transaction, makes the store count again, so a second
-// store's operations count, too.
+// After a store has counted the unfinished operations, it may begin some operations without
+// another count. It counts again after a claim in a caller's transaction and after a failed
+// transaction, and then sees the operations of other stores.
 func TestLargeQuotaCountsAgain(t *testing.T) {
 	for name, event := range map[string]func(*testing.T, *hooks, *sql.DB, *sqlstore.Store){
 		"ClaimTx": func(t *testing.T, _ *hooks, db *sql.DB, s *sqlstore.Store) {

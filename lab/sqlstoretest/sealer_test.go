@@ -17,9 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// A seal beside an open transaction covers only earlier entries, although transactions with
-// higher numbers have committed. After the commit, the next seal covers the remaining
-// entries in the order of transaction numbers.
+// While a transaction is open, a seal (a hash of ledger entries) covers only the entries of
+// earlier transactions, even if later transactions have committed. After the commit, the
+// next seal covers the remaining entries in the order of transaction numbers.
 func TestSealBesideAnOpenTransaction(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)
@@ -235,7 +235,8 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	if report.Seals != 3 || last.N != 3 {
 		t.Errorf("%+v, want a seal of the old epoch and one of the new", report)
 	}
-	// A second store that is opened after the restore does not begin another epoch.
+	// The first store after the restore began epoch 2 of the ledger. A second store does not
+	// begin epoch 3.
 	d.store(t, sqlstore.Config{Ledger: true})
 	var epoch int64
 	if err := db.QueryRow(`SELECT epoch FROM idempotency_sealer`).Scan(&epoch); err != nil || epoch != 2 {
@@ -251,16 +252,18 @@ func TestLedgerOfKilledClients(t *testing.T) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
 		db := d.open(t)
 		var heads []ledger.Head
-		killing := d.killing(true)
-		killing.Round = func() {
-			if d.dialect == sqlstore.PostgreSQL { // end the lease of a killed sealer
+		config := d.killConfig(true)
+		config.Round = func() {
+			// On PostgreSQL, the killed sealer still has the lease. End the lease, so that
+			// untilSealed can seal.
+			if d.dialect == sqlstore.PostgreSQL {
 				if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 					t.Fatal(err)
 				}
 			}
 			heads = append(heads, untilSealed(t, s, db, d))
 		}
-		storetest.KillClients(t, s, killing)
+		storetest.KillClients(t, s, config)
 		report := verify(t, s.Ledger(), heads...)
 		checkEntries(t, s.Ledger(), db, report)
 		t.Logf("%d entries under %d seals, all %d heads hold", report.Entries, report.Seals, len(heads))
@@ -289,9 +292,9 @@ func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger
 	}
 }
 
-// checkEntries compares the ledger with the store's records. For each record, the ledger
-// has one claim with the record's fence, and one completion if the operation succeeded,
-// otherwise none.
+// checkEntries compares the ledger with the store's records. The ledger must have one claim
+// for each record, with the same fence (number), and one completion for each operation that
+// succeeded. It must have no other claims or completions.
 func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Report) {
 	t.Helper()
 	claimed, completed := map[int64]int{}, map[int64]int{}
@@ -343,8 +346,8 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 	}
 }
 
-// If SealerConfig.Sink returns an error, Run passes the head (the number and hash of the
-// last seal) to Sink again. At its end, Run gives the sealer's lease back.
+// Run passes the head (the number and hash of the last seal) to SealerConfig.Sink, and
+// repeats this after an error. When Run ends, another sealer can begin immediately.
 func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

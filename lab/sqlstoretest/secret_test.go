@@ -63,9 +63,9 @@ func TestLedgerSecret(t *testing.T) {
 				t.Errorf("purged %d, want 4", n)
 			}
 			advance(-time.Hour)
-			// The store notices that the clock was set back. The operations order-c and
-			// order-f are in doubt, so they become unresolved, and each gets one more
-			// entry.
+			// The clock was set back, so it is unknown whether the operations order-c and
+			// order-f may be repeated. The next claim makes both unresolved, with one
+			// ledger entry each.
 			claim(t, s, of("g"), idempotency.New)
 
 			head := seal(t, sealer(t, s.Ledger()))

@@ -22,8 +22,8 @@ func TestSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		open    func(t *testing.T) database
-		setting string
-		names   string // joined Weaknesses with AllowLoss; "" without any, or if Open still refuses
+		setting string // the setting that Open refuses, or ""
+		names   string // Weaknesses with AllowLoss; "" if Open still refuses the setting
 	}{
 		{"SQLite as advised", newSQLiteFor, "", ""},
 		{"SQLite, rollback journal", file("_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"), "", ""},

@@ -35,7 +35,8 @@ func claim(t testing.TB, s *sqlstore.Store, c idempotency.Claim, want idempotenc
 	return out
 }
 
-// A caller's transaction has the side effect, the claim and the result, or none of them.
+// A caller's transaction commits the side effect, the claim and the result together. After
+// a rollback, none of them exists.
 func TestClaimTx(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -78,8 +79,8 @@ func TestClaimTx(t *testing.T) {
 		if r, err := s.Lookup(ctx, claimOf("a").Key); err != nil || r[0].Status != idempotency.Absent || payments() != 0 {
 			t.Fatalf("after a rollback: %v, %v, %d payments, want nothing", r[0].Status, err, payments())
 		}
-		// The caller saw the fence of the rolled back claim, so no later claim gets this
-		// fence.
+		// The caller saw the fence (number) of the rolled back claim and may have used it
+		// elsewhere. Each later claim must get a greater fence.
 		other := d.store(t, sqlstore.Config{})
 		if out := claim(t, other, claimOf("b"), idempotency.New); out.Record.Fence <= rolledBack.Record.Fence {
 			t.Errorf("fence %d was given after %d, which was rolled back", out.Record.Fence, rolledBack.Record.Fence)
@@ -428,12 +429,13 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("ClaimTx in a full store: got %v, %v, want full", out.Decision, err)
 		}
 		tx.Rollback()
-		for i := range 50 { // all 50 keys are still in the full store, so their claims are duplicates
+		// The full store refuses only new keys. The 50 stored keys are duplicates.
+		for i := range 50 {
 			claim(t, s, claimOf(fmt.Sprint(i/10, i%10)), idempotency.Duplicate)
 		}
 		advance(2 * time.Hour)
-		// Purge has not run, so the expired key still has its row. A claim of this key adds
-		// no row, so the full store accepts it.
+		// The key has expired, but its row remains until Purge. A new claim uses this row,
+		// so the full store accepts it.
 		claim(t, s, claimOf(fmt.Sprint(0, 0)), idempotency.New)
 		if n, err := s.Purge(t.Context()); err != nil || n != 9 {
 			t.Errorf("purged %d, %v, want 9", n, err)

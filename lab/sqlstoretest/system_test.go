@@ -41,13 +41,13 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 	}
 }
 
-// The simulation of whole systems runs in virtual time over a real database. After any
-// crashes, the ledger has each confirmed change once.
+// A simulation of whole systems runs in virtual time with a real database. After each run
+// with random crashes, the ledger has each confirmed change exactly once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of ledger edit. An edit with "ledger" in its name
-// contradicts a saved head (the number and hash of a seal). The other edits contradict the
-// store's recorded answers.
+// The simulation detects each kind of edit of the ledger. Edits with "ledger" in the name do
+// not match a hash in the ledger or a hash saved elsewhere. The other edits also replace the
+// hashes, but contradict the recorded answers of the store.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

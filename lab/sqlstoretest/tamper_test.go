@@ -62,9 +62,9 @@ func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	}
 }
 
-// An attacker with all rights alters, deletes, inserts and swaps rows of a ledger. Verify
-// names each change, and with the head (number and hash) of the last seal also a
-// truncation.
+// An attacker with all rights changes a ledger. Verify finds each altered, deleted,
+// inserted or swapped row. To find a truncation, Verify needs the head (number and hash) of
+// the last seal.
 func TestLedgerTampering(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -114,9 +114,9 @@ func TestLedgerTampering(t *testing.T) {
 				}
 			}
 		}
-		// tampered edits the tables with the statements, checks that Verify returns the error
-		// want (nil if want is zero), and restores the tables from their copies. In a
-		// statement, {0} to {8} are the sequence numbers of the 9 entries.
+		// tampered executes the statements, which edit the ledger, and restores the tables at
+		// the end. Verify must return the error in the parameter want, or nil if want is
+		// zero. In a statement, {0} to {8} are the sequence numbers of the 9 entries.
 		tampered := func(name string, want ledger.TamperError, keptHeads []ledger.Head, statements ...string) {
 			t.Helper()
 			for _, statement := range statements {
@@ -171,7 +171,7 @@ func TestLedgerTampering(t *testing.T) {
 				}
 				for _, v := range values {
 					if c.Name() == "response_hash" {
-						v = `hash` // the column is NULL, so appending would not change it
+						v = `hash` // the column is NULL, and NULL || 'x' is NULL again
 					}
 					name := fmt.Sprintf("%s.%s = %s", table, c.Name(), v)
 					switch c.Name() {
@@ -179,7 +179,7 @@ func TestLedgerTampering(t *testing.T) {
 						want.Kind = ledger.Dropped // now no seal has the number 2
 						tampered(name, want, nil, `UPDATE idempotency_seals SET n = n + 10 WHERE n = 2`)
 					case "epoch", "xid", "seq":
-						if table == "idempotency_ledger" { // the edit moves the entry to another place in the ledger
+						if table == "idempotency_ledger" { // these columns order the entries, so the entry moves
 							tamperedPlace(t, s.Ledger(), name, db, restore, strings.ReplaceAll(fmt.Sprintf(`UPDATE %s SET %s = %s WHERE seq = {4}`, table, c.Name(), v), "{4}", fmt.Sprint(seqs[4])))
 							continue
 						}
@@ -243,9 +243,9 @@ func swapAcross() []string {
 	return append(statements, `DROP TABLE two`)
 }
 
-// forge returns a statement that adds an entry with a valid hash. On PostgreSQL, entries
-// are ordered by transaction number first, so the new entry can be among sealed entries. On
-// SQLite the new entry comes later.
+// forge returns a statement that adds an entry with a valid hash. On PostgreSQL, the new
+// entry has the transaction number of a sealed entry, so its place is among the sealed
+// entries. On SQLite, the new entry comes last.
 func forge(d database) string {
 	if d.dialect == sqlstore.SQLite {
 		return `INSERT INTO idempotency_ledger SELECT ` + forged(`{5} + 1000`) + ` FROM idempotency_ledger WHERE seq = {5}`

@@ -92,9 +92,9 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// Verify refuses a head with the number of the trimmed seal and another hash. A
-		// head stored elsewhere therefore reveals a replaced ledger that claims to be
-		// trimmed.
+		// An attacker may replace the ledger with one that looks trimmed. Verify then
+		// refuses a head (number and hash of a seal) stored elsewhere, because the hashes
+		// of the trimmed seal differ.
 		other := last
 		other.Hash[0]++
 		if _, err := l.Verify(t.Context(), other); err == nil {
@@ -156,8 +156,8 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	}
 }
 
-// The documented database rights suffice for a store with a ledger. They suffice even for
-// a new ledger epoch, which the first store after a restore into another server begins.
+// The documented database rights suffice for a store with a ledger. They suffice even after
+// a restore into another server, when the first store begins a new epoch of the ledger.
 func TestLeastPrivilege(t *testing.T) {
 	d := newPostgreSQL(t)
 	admin := d.open(t)
@@ -174,7 +174,7 @@ func TestLeastPrivilege(t *testing.T) {
 		"GRANT SELECT, INSERT ON idempotency_ledger, idempotency_seals TO " + role,
 		"GRANT SELECT ON idempotency_sealer TO " + role,
 		"GRANT USAGE ON SEQUENCE idempotency_draws TO " + role,
-		"UPDATE idempotency_sealer SET server = server + 1", // as after a restore
+		"UPDATE idempotency_sealer SET server = server + 1", // as after a restore from another server
 	} {
 		if _, err := admin.Exec(statement); err != nil {
 			t.Fatal(err)

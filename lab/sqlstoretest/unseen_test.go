@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A claim after a lookup without a record omits the read before its transaction. The
-// transaction still decides by the record in the database, which another store may have
-// added since the lookup.
+// After a lookup found no record, a claim of the key skips the read before its transaction.
+// The transaction still decides by the record in the database, because another store may
+// have added the record after the lookup.
 func TestClaimAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})

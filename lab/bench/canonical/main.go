@@ -35,10 +35,9 @@ type side struct {
 	took []float64 // ns per operation, one value per round
 }
 
-// target is the wanted lead over another library: the other library's time must be at
-// least min times the time of canonicaljson.
+// target is the minimum ratio of another library's time to the time of canonicaljson.
 type target struct {
-	side string
+	side string // name of the other library
 	min  float64
 }
 

@@ -45,8 +45,8 @@ const (
 // such functions.
 type side func(ctx context.Context, client *sqs.Client, url string, handle func())
 
-// sides lists the compared ways to consume a queue, measured in turns. The first way is the
-// standard of comparison.
+// sides lists the compared ways to consume a queue. The ratios in the output compare each
+// way with the first.
 var sides = []struct {
 	name    string
 	consume side

@@ -29,9 +29,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
-// least is the target: sqsfifo serve handles at least this multiple of the messages per
-// second of the fastest other emulator.
-const least = 3
+// minRatio is the target: sqsfifo serve must be at least this many times as fast as the
+// fastest other emulator.
+const minRatio = 3
 
 func main() {
 	if port, ok := os.LookupEnv(bareEnv); ok {
@@ -86,7 +86,7 @@ func run(ctx context.Context, l load, rounds int, only []string) (missed bool, e
 	fmt.Printf("%s, %d processors, %d messages in %d groups, %d requests at a time, %d rounds, medians\n\n",
 		runtime.Version(), runtime.NumCPU(), l.messages, l.groups, l.workers, rounds)
 	for round := range rounds {
-		for i := range running { // each round begins with another emulator
+		for i := range running { // each round begins with the next emulator
 			e := running[(round+i)%len(running)]
 			if err := l.measure(ctx, e); err != nil && (e == running[0] || ctx.Err() != nil) {
 				return false, fmt.Errorf("%s: %w", e.name, err)
@@ -127,8 +127,8 @@ func report(running []*emulator, l load) (reached bool) {
 				ratio := meter.Median(us.rates) / rate
 				byRate = fmt.Sprintf("%.2f times", ratio)
 				if rate == best {
-					byRate += fmt.Sprintf(" (%d)", least)
-					if ratio < least {
+					byRate += fmt.Sprintf(" (%d)", minRatio)
+					if ratio < minRatio {
 						byRate += ", missed"
 						reached = false
 					}
@@ -141,8 +141,8 @@ func report(running []*emulator, l load) (reached bool) {
 	return reached
 }
 
-// label returns the emulator's name. If the emulator got a smaller load than l, label adds
-// this load to the name.
+// label returns the emulator's name for the table. For an emulator that gets one request at
+// a time, label adds the reduced load.
 func (e *emulator) label(l load) string {
 	if e.oneAtATime {
 		return fmt.Sprintf("%s, one request at a time, %d messages", e.name, l.of(e.peer).messages)

@@ -63,8 +63,8 @@ func altered(operation string, change func(answer string) string) http.Handler {
 	})
 }
 
-// After an emulator fails at one kind of work, no rate is recorded for this kind and all
-// later kinds.
+// When an emulator gives a wrong answer, the measurement ends. Neither the current kind of
+// work nor the later kinds in workKinds get a rate.
 func TestWorksSeeWhatFails(t *testing.T) {
 	twice := func(answer string) string {
 		var out struct{ Messages []json.RawMessage }
@@ -75,7 +75,7 @@ func TestWorksSeeWhatFails(t *testing.T) {
 	}
 	for name, broken := range map[string]struct {
 		handler http.Handler
-		work    int // index of the failing work
+		work    int // index in workKinds of the failing kind; -1 if CreateQueue fails
 		text    string
 	}{
 		"a message twice":     {altered("ReceiveMessage", twice), 1, "received twice"},

@@ -56,31 +56,31 @@ func (c *client) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInpu
 	}}, nil
 }
 
-// silent is a client whose sends block until their context ends.
-type silent struct{ client }
+// silentClient is a client whose sends block until their context ends.
+type silentClient struct{ client }
 
-func (*silent) SendMessage(ctx context.Context, _ *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (*silentClient) SendMessage(ctx context.Context, _ *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-func (*silent) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (*silentClient) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-// errorBytes is the size of the error for each event, made by the client type failing.
+// errorBytes is the size, per event, of an error from failingClient.
 const errorBytes = 10_000
 
-// failing is a client that answers each request with status 502, so each event stays in
-// doubt. Its errors contain the response, like errors of the SDK.
-type failing struct{ client }
+// failingClient answers each request with status 502, so each event stays in doubt. Its
+// errors contain the response, like errors of the SDK.
+type failingClient struct{ client }
 
-func (*failing) SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (*failingClient) SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return nil, badGateway(1)
 }
 
-func (*failing) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (*failingClient) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return nil, badGateway(len(in.Entries))
 }
 

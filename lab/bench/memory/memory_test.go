@@ -92,8 +92,8 @@ func TestMemory(t *testing.T) {
 
 // queued measures the memory of events that wait in the buffer while SQS answers no
 // request.
-func (tb *table) queued(size, text string, n, groups int, bound float64, was string) {
-	p := newProducer(tb.T, &silent{}, groups, sqsfifo.Delivery{InFlight: 1, BufferEvents: n, BufferBytes: n << 20})
+func (tb *table) queued(size, text string, n, groups int, bound float64, earlier string) {
+	p := newProducer(tb.T, &silentClient{}, groups, sqsfifo.Delivery{InFlight: 1, BufferEvents: n, BufferBytes: n << 20})
 	bodies := 0
 	for i := range n {
 		m, err := p.Build(event{i, text})
@@ -114,14 +114,14 @@ func (tb *table) queued(size, text string, n, groups int, bound float64, was str
 	ended, cancel := context.WithCancel(tb.Context())
 	cancel()
 	_ = p.Close(ended) // returns an error for withdrawn events
-	tb.row(fmt.Sprintf("queued event, %s, %d groups, besides its body of %d bytes", size, groups, bodies/n), each(held-bodies, n), bound, "B", was)
+	tb.row(fmt.Sprintf("queued event, %s, %d groups, besides its body of %d bytes", size, groups, bodies/n), each(held-bodies, n), bound, "B", earlier)
 }
 
-// paused measures the memory of paused message groups, each with one event in doubt. The
-// measurement takes minutes of virtual time, because a producer whose requests fail makes
-// fewer requests per second.
+// paused measures the memory of paused message groups, each with one event in doubt. A
+// producer slows down when its requests fail, so the measurement takes minutes of virtual
+// time.
 func (tb *table) paused(t *testing.T, n int) {
-	p := newProducer(t, &failing{}, n, sqsfifo.Delivery{RetryFor: 1})
+	p := newProducer(t, &failingClient{}, n, sqsfifo.Delivery{RetryFor: 1})
 	events := make([]event, n)
 	for i := range events {
 		events[i] = event{i, small}
@@ -146,7 +146,7 @@ func (tb *table) paused(t *testing.T, n int) {
 	tb.row("paused group with its event in doubt", each(held, n), 1_000, "B", "11,064 B")
 
 	time.Sleep(10 * time.Minute)
-	// Most of this memory belongs to the dispatcher's maps. A Go map does not shrink.
+	// The producer has now replaced its empty maps, because a Go map does not shrink.
 	tb.row("the same after 10 idle minutes", each(heap()-before, n), 20, "B", "11,064 B")
 	if s := p.Stats(); s.PausedGroups > 0 || s.RememberedKeys > 0 {
 		t.Errorf("still held after 10 minutes: %+v", s)
@@ -157,10 +157,10 @@ func (tb *table) paused(t *testing.T, n int) {
 	runtime.KeepAlive(events)
 }
 
-// remembered measures a producer's memory for each dedupe key of a sent event. It sends n
-// events in nearly five minutes. The parameters was and wasIdle are earlier results, for
-// comparison.
-func (tb *table) remembered(t *testing.T, what string, n, groups int, was, wasIdle string) {
+// remembered measures a producer's memory for each dedupe key. A producer remembers a key
+// for five minutes, so the n events are sent in less time. The last two parameters are
+// earlier results, for comparison.
+func (tb *table) remembered(t *testing.T, what string, n, groups int, earlier, earlierIdle string) {
 	const seconds = 290
 	p := newProducer(t, &client{}, groups, sqsfifo.Delivery{})
 	before := heap()
@@ -180,10 +180,10 @@ func (tb *table) remembered(t *testing.T, what string, n, groups int, was, wasId
 	if remembered := p.Stats().RememberedKeys; remembered != n {
 		t.Errorf("%d keys are remembered, want %d", remembered, n)
 	}
-	tb.row("remembered key, "+what, each(held, n), 120, "B", was)
+	tb.row("remembered key, "+what, each(held, n), 120, "B", earlier)
 
 	time.Sleep(10 * time.Minute)
-	tb.row("the same after 10 idle minutes", each(heap()-before, n), 5, "B", wasIdle)
+	tb.row("the same after 10 idle minutes", each(heap()-before, n), 5, "B", earlierIdle)
 	if remembered := p.Stats().RememberedKeys; remembered != 0 {
 		t.Errorf("%d keys are remembered after 10 minutes", remembered)
 	}

@@ -45,12 +45,12 @@ func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
 	}
 }
 
-// condition is a server with certain faults. The measurements send the same events under
-// each condition, in turns.
+// condition is a server with certain faults. Each round sends the same events under each
+// condition.
 type condition struct {
 	name   string
 	faults faults
-	least  float64 // minimum rate, as a share of the rate of the first condition in the table
+	least  float64 // target: minimum rate relative to the rate without faults
 
 	rates    []float64
 	early    []float64 // events per second until 99 % of the events had an outcome
@@ -70,9 +70,9 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 	})
 }
 
-// compare measures the conditions in turn and prints the rates, relative to the first
-// condition. The column "ratio of the first 99 %" omits the last events, with several
-// failed attempts in a row.
+// compare measures the conditions in turns and prints their rates, relative to the first
+// condition, which has no faults. A few events fail several times in a row and finish very
+// late: the column "ratio of the first 99 %" leaves them out.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Command send compares the producer with hand-written loops that call SendMessageBatch
-// of the SDK. A fake SQS runs in another process. The producer and the loops take turns,
-// and the output has the ratios of their medians with the targets. Three more parts
-// measure the producer alone: under faults, under random throttles (both compared with no
-// faults), and under a quota.
+// of the SDK. A fake SQS runs in another process. The producer and the loops take turns.
+// For each, the output has the medians, their ratios to the first loop's medians, and the
+// targets. Three more parts measure the producer alone: under faults, under random
+// throttles (both compared with no faults), and under a quota.
 //
 // It exits with 1 if a target is missed.
 package main
@@ -73,16 +73,15 @@ func run(ctx context.Context, n, rounds int, quota time.Duration, work string, o
 	return missed, nil
 }
 
-// side is a hand-written loop or a producer with certain options. The sides of one
-// measurement send the same events and are compared with the first side.
+// side is one of the compared ways to send the same events: a hand-written loop, or a
+// producer with certain options. The first side is a loop.
 type side struct {
 	name  string
 	plain bool // uses the SDK's default client
 	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
-	least float64 // minimum rate, as a share of the rate of the hand-written loop in the first row
-	// most is the maximum processor time, as a share of the hand-written loop's time in
-	// the first row. If most is not 0, the row must also make at most as many allocations
-	// per event as the first row.
+	least float64 // minimum rate relative to the first side; 0 means no target
+	// most is the maximum processor time relative to the first side; 0 means no target. With
+	// this target, a side must also make no more allocations per event than the first side.
 	most float64
 	// bound is the highest possible rate in messages per second if the order of each
 	// message group is kept; 0 means that it is not known.
@@ -110,8 +109,8 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the highest rate that the order permits: each message of a group waits for
-// the answer to the previous message. 70 % of this rate also meets the target.
+// boundBy sets the field bound. No side can be faster, because each message of a group waits
+// for the answer to the previous message. A rate of 70 % of bound also meets the target.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

@@ -73,8 +73,8 @@ func serve(config string) error {
 	return http.Serve(listener, front) // #nosec G114 -- only the parent process connects, so timeouts are not needed
 }
 
-// front adds the latency to each request to the fake SQS. The fake itself could add a
-// delay only as a fault, but it applies at most one fault to a call.
+// front delays each request to the fake SQS by the latency. The fake applies at most one
+// fault to a call: if the delay were a fault, no other fault would apply.
 type front struct {
 	next        http.Handler
 	latency     time.Duration
@@ -99,12 +99,12 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // or to check the messages in the queue and return the flaws.
 type command struct {
 	Queue  int
-	Faults *faults // faults to set; nil asks for a check of the stored messages instead
-	Events int     // number of events that were sent to the queue; used if Faults is nil
+	Faults *faults // nil for a check of the messages
+	Events int     // number of events sent to the queue; used only by the check
 }
 
-// flaws has the numbers of lost messages, of messages stored twice and of messages out of
-// order in a queue.
+// flaws counts the lost messages, the messages stored twice, and the messages out of order
+// in a queue.
 type flaws struct{ Lost, Twice, Disorder int }
 
 func (o command) run(q *sqstest.Queue, front *front) (v flaws) {

@@ -16,32 +16,33 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
-// few is the number of keys in the smaller store. It is also the number of keys in the
-// working set of each store: the keys that the lookups ask for repeatedly.
-const few = 10000
+// smallSize is the number of keys in the smaller store. In each store, the lookups ask
+// repeatedly for the same smallSize keys, the working set.
+const smallSize = 10000
 
-// many measures a store with few keys, then with n keys: the time to open the store, and
-// the time per key of lookups of 10 random keys of the working set.
-func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
+// measureLookups measures a store with smallSize keys, and again after the store has n
+// keys: the time to open the store, and the time to look up a key. Each lookup asks for 10
+// random keys of the working set.
+func measureLookups(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 	ctx := context.Background()
 	meter.Check(sqlstore.Migrate(ctx, db, dialect))
 	var took [2]time.Duration
 	filled := 0
-	for i, keys := range []int{few, n} {
+	for i, keys := range []int{smallSize, n} {
 		fill(db, dialect, filled, keys)
 		filled = keys
 		start := time.Now()
 		s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
 		meter.Check(err)
 		opened := time.Since(start)
-		working := rand.Perm(keys)[:few]
+		working := rand.Perm(keys)[:smallSize]
 		// The first lookup mostly measures the disk or the system's cache.
 		first := lookUp(s, slices.Collect(slices.Chunk(working, 10)))
 		var batches [][]int
 		for range 3000 {
 			batch := make([]int, 10)
 			for j := range batch {
-				batch[j] = working[rand.IntN(few)]
+				batch[j] = working[rand.IntN(smallSize)]
 			}
 			batches = append(batches, batch)
 		}
@@ -49,7 +50,7 @@ func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 		fmt.Printf("%s: %d keys: open %v, lookup %v a key of the working set, first look %v\n", name, keys, opened.Round(time.Microsecond), took[i], first)
 		meter.Check(s.Close())
 	}
-	fmt.Printf("%s: a lookup among %d keys takes %.2f times one among %d (at most 1.5 wanted)\n", name, n, float64(took[1])/float64(took[0]), few)
+	fmt.Printf("%s: a lookup among %d keys takes %.2f times one among %d (at most 1.5 wanted)\n", name, n, float64(took[1])/float64(took[0]), smallSize)
 }
 
 // lookUp looks up each batch of keys and returns the median time per key.
@@ -93,8 +94,8 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		part := func(text string) string {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
-		// Make the primary key after all rows, which is faster. A vacuum would disturb the
-		// measurement; without a vacuum, the first read of a row costs more.
+		// Add the primary key after all rows, which is faster. Turn autovacuum off: it could
+		// run during the measurement. Without a vacuum, the first read of a row costs more.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			meter.Check(err)

@@ -38,7 +38,7 @@ const (
 
 // produce prints the rates of producers with and without the store. The producers take
 // turns. They send batches of events over HTTP to a fake SQS in this process.
-func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, takes time.Duration) {
+func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, delay time.Duration) {
 	ctx := context.Background()
 	meter.Check(sqlstore.Migrate(ctx, db, dialect))
 	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
@@ -60,7 +60,7 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		for i := range sides {
 			side := &sides[i]
 			before := s.Stats()
-			rate, cost, allocations := send(side.store, first, n, i == 2, takes)
+			rate, cost, allocations := send(side.store, first, n, i == 2, delay)
 			after := s.Stats()
 			side.wrote.Transactions += after.Transactions - before.Transactions
 			side.wrote.Claims += after.Claims - before.Claims
@@ -69,7 +69,7 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		}
 	}
 	without := meter.Median(sides[0].rates)
-	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, takes, inFlight, n, rounds)
+	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, delay, inFlight, n, rounds)
 	for i, side := range sides {
 		rate := meter.Median(side.rates)
 		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time and %.0f allocations an event", side.name, rate, 1e6*meter.Median(side.costs), meter.Median(side.makes))
@@ -90,16 +90,16 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 // sent is the number of events sent so far, by all measurements.
 var sent atomic.Int64
 
-// send returns the events per second of one producer, including its Close, which writes
-// results to the store. The results cost (seconds of processor time) and allocations are
-// per event, and include the fake SQS.
-func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost, allocations float64) {
+// send measures one producer, including Close, which writes results to the store. Each
+// request to SQS takes the time delay. send returns the events per second, and per event
+// the seconds of processor time and the allocations. Both include the fake SQS.
+func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, delay time.Duration) (rate, cost, allocations float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	meter.Check(err)
 	fake := sqstest.NewServer(q)
 	endpoint, end := meter.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(takes)
+		time.Sleep(delay)
 		fake.ServeHTTP(w, r)
 	}))
 	defer end()

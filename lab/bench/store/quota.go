@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
-// quotas prints what a store's Quota costs for a claim and its completion. Every round
-// compares each database of sides with the first. The processor time does not include the
-// PostgreSQL server.
+// quotas prints the cost of a store's Quota for a claim and its completion, relative to a
+// database without the index for quotas. The processor time does not include the PostgreSQL
+// server.
 func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect, length time.Duration, rounds int) {
 	ctx := context.Background()
 	sides := []struct {

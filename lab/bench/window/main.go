@@ -67,8 +67,8 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		turns, o := rounds, command{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// n IDs arrive in five minutes of simulated time. The phase "fill" claims 5 %
-			// more IDs, so the first IDs have expired before the phase "memory".
+			// n IDs arrive in five minutes of simulated time. With 5 % more IDs, the phase
+			// "fill" is longer than five minutes, so the first IDs expire.
 			o.Count = (n + n/20) / rounds
 		case "stall":
 			turns, o.Count = 5, stallClaims
@@ -103,8 +103,8 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 	return missed, nil
 }
 
-// print prints the results of one implementation in a row, with the ratios of its times to
-// the times of package window (ours). It returns the number of missed targets.
+// print prints one implementation's row of the table, with ratios to the times of package
+// window (the parameter ours). It returns the number of missed targets.
 func (p *process) print(n int, ours *process) (missed int) {
 	row := []string{p.name}
 	for _, phase := range []string{"fill", "insert", "hit", "miss"} {
@@ -139,9 +139,9 @@ func (p *process) print(n int, ours *process) (missed int) {
 	return missed
 }
 
-// printWrong prints how many answers of one implementation were wrong, and returns the
-// number of missed targets. The target is 0 wrong answers. It applies only to package
-// window (ours).
+// printWrong prints one implementation's row of the table of wrong answers. For package
+// window (the parameter ours), it returns the number of columns with wrong answers. For
+// other implementations, it returns 0.
 func (p *process) printWrong(ours *process) (missed int) {
 	row := []string{p.name}
 	for _, kind := range [][]string{{"again"}, {"hit", "inside"}, {"outside"}, {"miss", "fill", "insert"}} {

@@ -25,14 +25,14 @@ type command struct {
 }
 
 // phases are the parts of the measurement, in order:
-//   - fill and insert claim new IDs
-//   - again claims each new ID twice
-//   - inside looks up the oldest IDs that are still remembered
-//   - outside looks up the IDs that expired last
-//   - hit looks up remembered IDs, and miss unknown IDs
-//   - stall measures the longest claim
-//   - memory counts the bytes
-//   - gc measures one garbage collection
+//   - "fill" and "insert" claim new IDs
+//   - "again" claims each new ID twice
+//   - "inside" looks up the oldest remembered IDs
+//   - "outside" looks up the most recently expired IDs
+//   - "hit" looks up remembered IDs, and "miss" unknown IDs
+//   - "stall" measures the longest claim
+//   - "memory" counts the bytes
+//   - "gc" measures one garbage collection
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is the result of a worker for one command.
@@ -42,9 +42,11 @@ type report struct {
 	Wrong int           // number of wrong answers
 	Bytes uint64        // heap bytes that the measured implementation needs for its IDs
 	GC    time.Duration // processor time of one garbage collection
-	Stall time.Duration // processor time of the longest claim (see stall)
-	Floor time.Duration // processor time of the longest similar computation without a claim
 	Note  string
+
+	// Stall is the processor time of the longest claim, with interrupts. Floor is the
+	// longest time of a computation as short as a claim, for comparison.
+	Stall, Floor time.Duration
 }
 
 // worker measures one of the compared implementations. Each worker runs in its own process,
@@ -85,8 +87,8 @@ func (w *worker) id(n uint64) id {
 	return sha256.Sum256(w.text[:])
 }
 
-// live returns the number of earlier IDs that are less than five minutes old when the
-// newest ID is claimed.
+// live returns the number of IDs that are claimed less than five minutes before the newest
+// ID.
 func (w *worker) live() uint64 { return uint64((window.Interval - 1) / w.step) }
 
 func (w *worker) now() time.Time { return epoch.Add(time.Duration(w.next) * w.step) }
@@ -161,9 +163,9 @@ func (w *worker) do(o command) (r report) {
 	return r
 }
 
-// stall returns the thread's processor time for the longest claim, which includes
-// interrupts. The result floor is the longest time of a similar computation without a
-// claim, and shows how long interrupts take.
+// stall claims the IDs and returns the thread's processor time for the longest claim, with
+// interrupts. The result floor is the same for a computation as short as a claim: it shows
+// how long interrupts take.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
