@@ -129,7 +129,7 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
 		p := a.sub.producer
-		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !l.isUncounted(as) {
+		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !l.isUncounted(as, a.sub.made) {
 			m.fail(a.sub, "accepted twice, %v apart, by submission %d and by %d, which was made %v after the first",
 				a.at.Sub(l.at), l.sub.id, a.sub.id, a.sub.made.Sub(l.at))
 		}
@@ -147,11 +147,13 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// isUncounted reports whether the producer does not know about the message. The producer
-// knew only another process's copy. An attempt without an answer then stored this message,
-// after SQS had forgotten that copy. See the limits in package internal/memory/process.
-func (a *modelAccept) isUncounted(as []*modelAccept) bool {
-	return a.sub.receipt.MessageID != a.id && slices.ContainsFunc(as, func(b *modelAccept) bool {
+// isUncounted reports whether the producer did not know about the message at the time
+// now. The producer knew only another process's copy. An attempt without an answer then
+// stored this message, after SQS had forgotten that copy. See the limits in package
+// internal/memory/process.
+func (a *modelAccept) isUncounted(as []*modelAccept, now time.Time) bool {
+	answered := a.sub.receipt.MessageID == a.id && !a.request.end.After(now)
+	return !answered && slices.ContainsFunc(as, func(b *modelAccept) bool {
 		age := a.at.Sub(b.at)
 		return b.sub.producer != a.sub.producer && age >= modelInterval && age < 2*modelInterval &&
 			slices.ContainsFunc(b.again, func(r *modelRequest) bool { return r.producer == a.sub.producer && r.start.Before(a.at) })
@@ -178,7 +180,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 			// SendBatch waits for its other events. Another submission may store the event in
 			// between.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
-			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.isUncounted(as) {
+			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.isUncounted(as, s.reported) {
 				continue
 			}
 			m.fail(s, "not stored, says submission %d, but SQS accepted it at %s by submission %d", s.id, m.time(a.at), a.sub.id)
