@@ -21,9 +21,8 @@ func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInp
 	return nil, ctx.Err()
 }
 
-// A first call leaves an event in doubt. The context of a second call ends before a
-// request. The second call's InDoubtError has zero Attempts, because the first call's
-// requests do not count.
+// An earlier call has left the event in doubt. The tested call ends before any request,
+// so its InDoubtError has zero Attempts.
 func TestNoAttemptWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -83,7 +83,8 @@ func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {
 		if err := errors.Join(err, r.Body.Close()); err != nil {
 			return nil, fmt.Errorf("sqsfifo: read the body of a request: %w", err)
 		}
-		// The transport writes this body together with the head.
+		// The transport can see that this body is in memory. It therefore sends the body
+		// in one write with the head.
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return c.next.Do(r)

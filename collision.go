@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// collision returns the findings and the error for an event that collides with an earlier
-// message (see memory.Reuse). With Enforcement Warn, the producer sends the event and
-// reports only the findings.
+// collision describes a dedupe key used for two messages, or a body sent with two sets of
+// attributes. If the event is refused, the caller returns the error. If the event is sent
+// (Enforcement Warn), the findings go into its receipt.
 func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	if c.Reuse == memory.OtherAttributes {
 		err := attributeCollision(s.msg)
@@ -54,8 +54,8 @@ func attributeCollision(msg *Message) *ViolationError {
 			strings.Join(names, ", ")))}}
 }
 
-// driftFinding returns a finding for the event's receipt: Config.Store has recorded the
-// event with a different body or in a different message group.
+// driftFinding returns the finding for an event that Config.Store has recorded before,
+// with another body or message group.
 func (s *submission) driftFinding() []lint.Finding {
 	return []lint.Finding{finding(ruleKeyReused, "MessageBody", "/dedupe_key",
 		"the store has this event with another event_time, event_id or encoding, or for another message group; what is stored counts, and this message does not go out")}

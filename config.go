@@ -136,11 +136,11 @@ const (
 	Warn
 )
 
-// divide drops the findings below the severity Error and returns all others in one of its
-// two results. Refused findings prevent the send, reported findings do not.
+// divide returns the findings of severity Error, either as refused (the event is not
+// sent) or as reported (the event is sent, and its receipt has the findings).
 //
-// With Enforce, all findings are refused. With Warn, all are reported, unless SQS itself
-// would refuse the message because of one of them: then all are refused.
+// With Enforce, the findings are refused. With Warn, they are reported, unless SQS itself
+// would refuse the message.
 func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -234,9 +234,8 @@ type Telemetry struct {
 	// event.
 	ShowErrorTexts bool
 
-	// NoEventSpans turns off the span of each event. The caller's span, from the context
-	// of Send, then replaces the event's span: the span of a request links to the
-	// caller's span. The message carries the trace context of the caller's span.
+	// NoEventSpans turns off the span of each event. The spans of requests then link to
+	// the span in the context of Send, and messages carry the trace context of that span.
 	NoEventSpans bool
 }
 

@@ -96,8 +96,9 @@ func (d Dataset) Normalize() (Dataset, error) {
 	return d, nil
 }
 
-// recorded returns the normalised ID and version, and the key, for records and spans.
-// Without a valid key, it returns ID and version unchanged and an empty key.
+// recorded returns the dataset's ID, version and idempotency key for records and spans.
+// ID and version are normalised. For an invalid dataset they are unchanged, and the key
+// is empty.
 func (d *Dataset) recorded() (id, version, key string) {
 	normal, err := d.Normalize()
 	if err != nil {
@@ -156,8 +157,8 @@ func normalizeDatasetID(id string) (string, error) {
 	return id, nil
 }
 
-// componentFault describes a fault of s, a component of the idempotency key. It returns
-// "" if s has no fault.
+// componentFault returns "" if s may be a component of the idempotency key, otherwise an
+// error text.
 func componentFault(s string) string {
 	if strings.Contains(s, "|") {
 		return `holds "|", which joins the components; two different datasets could share one key, encode or rename it`

@@ -72,8 +72,7 @@ func JoinKey(parts ...string) (string, error) {
 	return b.String(), nil
 }
 
-// textFault describes a fault of s, a part of a key, for example a control character. It
-// returns "" if s has no fault.
+// textFault returns "" if s may be a part of a key, otherwise an error text.
 func textFault(s string) string {
 	if isPlainText(s) {
 		return ""

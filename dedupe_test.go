@@ -109,8 +109,8 @@ func TestDeriveEventID(t *testing.T) {
 		sqsfifo.DeriveEventID("kfm.a.bc", "key", at), "the strings are kept apart")
 }
 
-// KFM has storm records from 1950. Their times do not fit into the unsigned timestamp, and
-// the records still get valid, distinct IDs.
+// An event ID begins with a timestamp. The timestamp is 0 for each event before 1970, for
+// example a storm of 1950, and the rest of the ID distinguishes these events.
 func TestEventsBeforeTheUnixEpochHaveDistinctIDs(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	day := time.Date(1950, 1, 3, 11, 0, 0, 0, time.UTC)

@@ -28,9 +28,9 @@ const (
 	// The order of a group holds unless SQS stores only part of a request. Outcomes then
 	// report the overtaken events:
 	//
-	//   - An event that failed, while the same request stored a later event, is not sent
-	//     again. Its error wraps [ErrOvertaken].
-	//   - An event that a retry stored after a later event has Receipt.Overtaken set.
+	//   - A failed event is not sent again if the same request stored a later event. The
+	//     error wraps [ErrOvertaken].
+	//   - Receipt.Overtaken is true if a retry stored the event after a later event.
 	//
 	// A receipt waits until the producer knows whether a later event was stored first.
 	Runs
@@ -84,13 +84,13 @@ type Delivery struct {
 	// second message.
 	RetryFor time.Duration
 
-	// StartFor replaces RetryFor for a service, SQS or Config.Store, that has never
-	// answered this producer. StartFor counts from the call of Send. Zero means 15
+	// StartFor replaces RetryFor while the failing service, SQS or Config.Store, has
+	// never answered this producer. StartFor counts from the call of Send. Zero means 15
 	// seconds, because the network of a new pod may be late.
 	//
-	// A wrong configuration therefore makes an event fail early. Examples are missing
-	// credentials, a wrong region or host, a missing permission and a missing queue: such
-	// an error does not count as an answer.
+	// An error for missing credentials, a wrong region or host, a missing permission or a
+	// missing queue does not count as an answer. StartFor therefore limits the retries
+	// under a wrong configuration.
 	StartFor time.Duration
 
 	// Linger is the longest wait for more events in a request. Events wait only while

@@ -112,9 +112,9 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// clearerText returns a clearer message and fix for a finding about the encoding error e.
-// If there is no clearer text, it returns the parameters message and fix unchanged. The
-// result plain is true if the returned message quotes no data of the payload.
+// clearerText returns a clearer message and fix for some encoding errors, otherwise the
+// given message and fix. The last result is true if the message certainly quotes no data
+// of the payload.
 func clearerText(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {

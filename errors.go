@@ -69,11 +69,9 @@ type InDoubtError struct {
 	// The times are readings of the wall clock at the time of the error. Store them and
 	// compare them with the wall clock.
 	//
-	// With Config.Store, another producer may have made the attempt, or this process
-	// before a restart. The times then come from the store. If the store has never
-	// answered, all three times are zero, because the producer does not know whether an
-	// earlier attempt exists. A resend is then safe at any time: the producer asks the
-	// store before it sends.
+	// With Config.Store, the attempt may be from another producer or from before a
+	// restart. Zero times mean that the store has not answered about the event. A resend
+	// is then safe at any time, because the producer asks the store first.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason for no attempt.
@@ -412,15 +410,13 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError reports that claimed events have no final record in Config.Store. For a
-// stored event, the result is missing in the store. For any other event, the release of
-// the claim is missing. [Producer.Close] returns an UnrecordedError. The callers have
-// received the outcomes of the events regardless.
+// UnrecordedError reports that outcomes are missing in Config.Store. The callers have
+// received these outcomes. [Producer.Close] returns an UnrecordedError.
 //
-// If the result of a stored event is missing, the producer refuses a resend after five
-// minutes with an [*InDoubtError], see [UnresolvedPolicy].
+// If an event without its outcome in the store is sent again after five minutes, the error
+// is an [*InDoubtError] (see [UnresolvedPolicy]).
 type UnrecordedError struct {
-	// Lost is the number of results and releases missing in the store.
+	// Lost is the number of missing outcomes.
 	Lost int64
 
 	// Err is the reason for the most recent loss, for example an error of the store.

@@ -17,8 +17,9 @@ const (
 	// Stored means that SQS has the event.
 	Stored
 
-	// NotStored means that no attempt known to the producer stored the event. [FateOf] says
-	// which attempts are known. If there are no others, a resend is safe at any time.
+	// NotStored means that no attempt known to the producer stored the event. A resend is
+	// safe at any time, unless an unknown attempt stored the event. [FateOf] says which
+	// attempts are known.
 	NotStored
 
 	// InDoubt means that SQS may have the event. [InDoubtError] has the time until which a

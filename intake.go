@@ -78,9 +78,8 @@ func (c *sender) enter(it *item, payload string) {
 }
 
 // recheckAttributes refuses an event that Config.Store reports as stored, if this process
-// sent the event before with different attributes. The store cannot compare the
-// attributes, because it does not keep them. The method Admit compares them before an
-// attempt, but a stored event has no attempt.
+// sent the event with different attributes. The store keeps no attributes, so it cannot
+// find the difference.
 func (c *sender) recheckAttributes(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {
@@ -89,9 +88,9 @@ func (c *sender) recheckAttributes(it *item) {
 	}
 }
 
-// lookUp asks the store whether it already has the events. It claims no event. Call the
-// method open for each event before lookUp, and the method enter for each accepted event
-// after lookUp: lookUp may replace an event's message by the store's message.
+// lookUp asks the store whether it already has the events, and claims none of them. For
+// each event, first call the method open. Call the method enter last, because lookUp may
+// replace the event's message by the store's message.
 func (c *sender) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))
 	for i, it := range items {

@@ -48,8 +48,8 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
-// drifted logs that Config.Store has recorded the event with a different body or message
-// group. The store's record does not change.
+// drifted logs that an event was submitted with another body or message group than
+// Config.Store has recorded for the event. The producer uses the recorded body and group.
 func (l *operatorLog) drifted(s *submission) {
 	l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 }

@@ -50,17 +50,16 @@ func (m *Message) clone() *Message {
 
 const payloadMember = `,"payload":`
 
-// payloadOf returns the payload of a body that passed the lint. The payload is the last
-// member of a canonical body. The text of payloadMember contains quotes, and a quote
-// inside a string is escaped, so this text cannot occur before the payload.
+// payloadOf returns the payload of a body that passed the lint. Such a body has the
+// payload last. Before the payload, the text payloadMember cannot occur, because inside a
+// string its quotes would be escaped.
 func payloadOf(body string) string {
 	_, payload, _ := strings.Cut(body, payloadMember)
 	return strings.TrimSuffix(payload, "}")
 }
 
-// verify checks that DedupeKey and EventID of a message have the values from its body.
-// The body must have passed the lint. Build returns equal values, but the caller may have
-// changed the message since then.
+// verify returns an error if the caller has changed DedupeKey or EventID since Build, so
+// that they differ from the body. The body must have passed the lint.
 func (m *Message) verify() error {
 	before, _, _ := strings.Cut(m.Body, payloadMember)
 	var is struct {
@@ -129,9 +128,9 @@ func (m *Message) isCertainlyValid(maxSize int, payload string) bool {
 		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil
 }
 
-// mayBeTooDeep reports whether the payload may have MaxDepth levels of nesting. With the
-// level of the envelope, the body would then have more levels than MaxDepth. The result
-// may be true for a valid payload, because mayBeTooDeep only counts brackets.
+// mayBeTooDeep reports whether the body may exceed MaxDepth levels of nesting: the levels
+// of the payload and one level of the envelope. It only counts brackets, so the result
+// may be true for a valid payload.
 func mayBeTooDeep(payload string) bool {
 	const most = canonicaljson.MaxDepth
 	// Each level has an opening and a closing bracket, so a short payload needs no counting.

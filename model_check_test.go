@@ -129,7 +129,7 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
 		p := a.sub.producer
-		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !l.isUncounted(as, a.sub.made) {
+		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !l.isUnnoticed(as, a.sub.made) {
 			m.fail(a.sub, "accepted twice, %v apart, by submission %d and by %d, which was made %v after the first",
 				a.at.Sub(l.at), l.sub.id, a.sub.id, a.sub.made.Sub(l.at))
 		}
@@ -138,8 +138,8 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 }
 
 // concerns reports whether message a proves that the event of submission s is stored.
-// Either s sent the message, or an earlier submission to the same producer sent it, and s
-// was made before SQS forgot it.
+// Either s sent the message, or an earlier submission to the same producer did, and SQS
+// still remembered the message when s was made.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -147,12 +147,12 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// isUncounted reports whether the producer did not know about the message at the time
-// now. The producer knew only another process's copy. An attempt without an answer then
-// stored this message, after SQS had forgotten that copy. See the limits in package
-// internal/memory/process.
-func (a *modelAccept) isUncounted(as []*modelAccept, now time.Time) bool {
-	answered := a.sub.receipt.MessageID == a.id && !a.request.end.After(now)
+// isUnnoticed reports whether the producer could not know of the message by the given
+// time. The producer had learned of another process's copy of the event, and SQS forgot
+// the copy. Then an attempt without an answer stored this message. See the limits in
+// package internal/memory/process.
+func (a *modelAccept) isUnnoticed(as []*modelAccept, when time.Time) bool {
+	answered := a.sub.receipt.MessageID == a.id && !a.request.end.After(when)
 	return !answered && slices.ContainsFunc(as, func(b *modelAccept) bool {
 		age := a.at.Sub(b.at)
 		return b.sub.producer != a.sub.producer && age >= modelInterval && age < 2*modelInterval &&
@@ -170,17 +170,17 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	case s.err == nil:
 		m.checkReceipt(s, as, rs, earlier)
 	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
-		// Conflicts and violations are accepted without a check: another event with the same
-		// key or body causes them.
+		// Accept these errors: whether an error is right depends on other events, which
+		// checkFate does not know.
 	case errors.As(s.err, &doubt):
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The report may come long after the decision "not stored", if a callback blocks or
-			// SendBatch waits for its other events. Another submission may store the event in
-			// between.
-			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
-			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.isUncounted(as, s.reported) {
+			// A blocked callback or SendBatch may delay the report of "not stored".
+			// Another submission may store the event after the decision, but before the
+			// report.
+			afterDecision := (m.slow || s.call > 0) && !a.at.Before(s.made)
+			if a.sub.e.Route != s.e.Route || !a.concerns(s) || afterDecision && a.sub != s || a.sub != s && a.isUnnoticed(as, s.reported) {
 				continue
 			}
 			m.fail(s, "not stored, says submission %d, but SQS accepted it at %s by submission %d", s.id, m.time(a.at), a.sub.id)
@@ -201,8 +201,8 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// The producer may also know the event from request r. If r left before SQS forgot
-			// message a, the event is stored, even without a clear answer to r.
+			// A request that left while SQS remembered message a also proves that the
+			// event is stored, even without a clear answer.
 			for _, r := range rs {
 				suppressed := knew && !r.provesUnstored && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
@@ -241,9 +241,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// Request r explains the doubt, unless its answer proved "not stored" before the
-		// decision "in doubt". With slow callbacks or SendBatch, the decision may be older
-		// than the report, so ignore the answer.
+		// A request does not explain the doubt if its answer had proved "not stored".
+		// With slow callbacks or SendBatch, the report is late, and the answer may have
+		// come after the decision "in doubt". So ignore the answer.
 		proven := r.provesUnstored && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -277,22 +277,21 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			}
 			switch {
 			case earlier.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
-				// The earlier event ended with an error before the later event was sent. The
-				// request of the earlier event reached SQS late.
+				// The earlier event failed, and the group went on to the later event.
+				// Then a request of the failed event still reached SQS.
 				continue
 			case modelInDoubt(earlier) && (later.err != nil || later.reportedAt > earlier.reportedAt):
-				// When the earlier event was reported in doubt, the later event had not been
-				// reported as stored. The order was still open.
+				// The earlier event was reported in doubt at a time when the later event
+				// had no receipt. The caller could not assume an order.
 				continue
 			case earlier.receipt.MessageID != "" && earlier.receipt.MessageID != late.id:
-				// Another producer stored the earlier event first: the receipt has that message's
-				// ID. SQS forgot the message and stored the event again. The second message does
-				// not count.
+				// Another producer had already stored the earlier event: the receipt
+				// names that message. The late message is a second copy, stored after SQS
+				// had forgotten the first.
 				continue
 			case m.on.setsClock && earlier.err == nil && earlier.receipt.MessageID == "":
-				// SQS forgot another producer's message and stored the event again, as in the
-				// previous case. The receipt has no message ID, because the wall clock was
-				// changed.
+				// This is the previous case after a change of the wall clock: the receipt
+				// then has no message ID.
 				continue
 			case !m.strict && (earlier.receipt.Overtaken || errors.Is(earlier.err, sqsfifo.ErrOvertaken)):
 				continue

@@ -72,14 +72,14 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.clockChanges[len(m.clockChanges)-1].lead)
 }
 
-// holdsAtTrueTime reports whether f holds for the true time of a wall clock reading,
-// taken between from and to. If the clock was changed in between, several true times are
-// possible, and f must hold for at least one.
-func (m *modelMachine) holdsAtTrueTime(reading, from, to time.Time, f func(time.Time) bool) bool {
+// holdsAtTrueTime converts a time of the wall clock, read between earliest and latest, to
+// the true time (see now), and returns f of the true time. If the clock was changed in
+// between, several true times are possible, and one for which f is true suffices.
+func (m *modelMachine) holdsAtTrueTime(reading, earliest, latest time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, s := range m.clockChanges {
-		if s.at.After(to) || i+1 < len(m.clockChanges) && m.clockChanges[i+1].at.Before(from) {
+		if s.at.After(latest) || i+1 < len(m.clockChanges) && m.clockChanges[i+1].at.Before(earliest) {
 			continue
 		}
 		if f(reading.Add(-s.lead)) {

@@ -18,8 +18,8 @@ func (m *modelRun) at(process int) []*sqsfifo.Producer[modelEvent] {
 	return m.producers[process]
 }
 
-// latest returns the number of the process that has replaced the given process after all
-// restarts.
+// latest returns the index of the process that now runs in place of the given process.
+// There may have been several restarts.
 func (m *modelRun) latest(process int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
 					e.Route = "north"
 				case 5:
 					e = recent[rng.IntN(len(recent))]
-					e.Route = "south" // a copy, usually with a changed attribute
+					e.Route = "south" // an earlier event with the attribute "south"
 				}
 			}
 			events = append(events, e)
@@ -130,8 +130,8 @@ func (m *modelRun) callOtherMethods(rng *rand.Rand) {
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			// With an even seed, call neither Resume nor ResumeAll: chance becomes 0 (Flush) or
-			// 5 (Paused and Stats).
+			// In half of the programs, never resume a group: choose only between Flush
+			// and the default case.
 			chance %= 2
 			chance *= 5
 		}

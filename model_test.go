@@ -82,7 +82,7 @@ type modelRun struct {
 	actors       sync.WaitGroup
 	identifiedAt sync.Map       // time of the last Identify call, by modelEvent.Tag
 	slow         bool           // some callbacks block for seconds
-	crowded      bool           // events wait in the buffer for minutes, because requests are slow and never concurrent
+	crowded      bool           // one slow request at a time, so that events wait in the buffer for minutes
 	events       map[string]int // submissions of each event
 	resumed      bool           // a call of Resume resumed at least one group
 	closing      bool

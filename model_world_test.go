@@ -106,8 +106,8 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	for _, kind := range modelFaults {
 		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
 	}
-	// Make these faults rare: the producer does not retry an event after them, and the test
-	// needs retries.
+	// The producer does not retry after these faults. Make them rare, so that the test
+	// has many retries.
 	for _, kind := range []string{"panic", "exit", "nothing"} {
 		w.odds[kind] /= 10
 	}
@@ -146,9 +146,9 @@ var modelFaults = []string{
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// faultOf returns the fault of one request, or "" for none. Usually this is the fault of
-// the current period, otherwise a random one of modelFaults with the probabilities in the
-// map odds.
+// faultOf chooses the fault of one request, or "" for none. In a period with a fault,
+// most requests have the fault of the period. For the other requests, w.odds has the
+// probability of each fault.
 func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.periods {
 		if now.Before(d.until) {

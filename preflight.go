@@ -77,8 +77,8 @@ type inspector struct {
 	nextRequest time.Time     // earliest time of the next request for the attributes
 	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
 
-	// hasFailed is true after the first failed request. A send then no longer waits for a
-	// request of another send, because this request will probably fail too.
+	// hasFailed is true after the first failed request. From then on, a send does not
+	// wait for a request in flight, because the request will probably fail too.
 	hasFailed bool
 }
 
@@ -100,10 +100,9 @@ func (i *inspector) maxSize() int {
 // check returns a [*QueueError] if the queue cannot take the messages. It returns nil for
 // a usable queue, and if the attributes are unknown.
 //
-// To learn unknown attributes, check makes a request, unless the last request failed a
-// moment ago. If another caller's request is in flight, check waits until this request or
-// ctx ends. Once a request has failed, check no longer waits for another caller's
-// request.
+// To learn unknown attributes, check makes a request, but not within ten seconds
+// (askAgain) of a failed request. If another caller's request is in flight, check waits
+// for the end of the request or of ctx, unless hasFailed is true.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil

@@ -218,9 +218,8 @@ type Pause struct {
 	// Code is the error code of SQS, or "" without a code.
 	Code string
 
-	// Since is the time of the failure. With PauseInDoubt, the pause ends at Until at the
-	// latest. With PauseOnFailure, Until is zero: only Resume or a stored resend ends the
-	// pause.
+	// Since is the time of the failure. Until is the latest end of the pause. With
+	// PauseOnFailure, Until is zero: only Resume or a stored resend ends the pause.
 	Since, Until time.Time
 }
 

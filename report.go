@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude returns the fate of an event if no answer to its attempts confirms the event.
-// The fate may be Stored, because another submission of the event may have been stored.
-// After Conclude, no further attempt of this submission starts.
+// Conclude ends the attempts of a submission that SQS has not confirmed, and returns the
+// fate of the event. The fate is Stored if the event is known to be stored by another
+// submission.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -20,9 +20,9 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	}
 	switch {
 	case fate != attempt.Stored:
-	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // report the outcome when the store has the event's result
+	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // the report waits until the store has the result
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
-	default: // report the outcome immediately, even if the result is still missing in the store
+	default: // the report does not wait for the store, for example if the event's context has ended
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
@@ -109,16 +109,14 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// took returns the time from an event's submission to its outcome, or 0 if the event was
-// refused before the submission. The outcome dates from SQS's last answer if this answer
-// confirmed the event and there is no store. Otherwise the outcome dates from now.
+// took returns the time from an event's submission to its outcome.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {
-	case s.submitted == 0:
+	case s.submitted == 0: // refused before the submission
 		return 0
 	case !c.memory.HasStore() && o.Fate == attempt.Stored && o.Attempts > 0 && o.Reason == dispatch.Answered && s.ended > s.submitted:
-		return s.ended.Sub(s.submitted)
+		return s.ended.Sub(s.submitted) // without a store, SQS's answer is the outcome
 	default:
 		return c.memory.Since(s.submitted)
 	}

@@ -166,12 +166,11 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// maySubmit reports whether an event may be submitted to the dispatcher. If not, it also
-// returns the cause: queueErr (the error of inspector.check), the event's refusal if the
-// event has no message group, or the end of ctx.
+// maySubmit reports whether to submit an event to the dispatcher, and if not, the cause.
+// The parameter queueErr is the error of inspector.check.
 //
-// A refused event with a group may be submitted. Its outcome is then reported after the
-// outcomes of earlier events of the group.
+// A refused event with a message group is submitted, because its outcome is reported
+// after the outcomes of earlier events of the group.
 func (q *Queue) maySubmit(ctx context.Context, it *item, queueErr error) (ok bool, cause error) {
 	switch {
 	case queueErr != nil:
@@ -184,7 +183,8 @@ func (q *Queue) maySubmit(ctx context.Context, it *item, queueErr error) (ok boo
 	return true, nil
 }
 
-// end sets the outcome of an event that is not submitted, and reports it.
+// end sets and reports the outcome of an event without submitting the event to the
+// dispatcher.
 func (q *Queue) end(it *item, cause error) {
 	q.conclude(it, cause)
 	q.sender.Report(it)
@@ -203,16 +203,16 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.sender.Conclude(it)
 }
 
-// bufferFull ends an event of TrySend that has no room in the buffer. It returns the
-// event's error, and done is not called. If the event is already known to be stored,
-// bufferFull returns nil and done gets the receipt.
+// bufferFull sets the outcome of an event when TrySend finds no room in the buffer. It
+// returns the error of TrySend, and the callback is not called. If the event is already
+// known to be stored, the error is nil and the callback gets the receipt.
 func (q *Queue) bufferFull(it *item) error {
 	s := &it.Message
-	// Report ErrBufferFull instead of a refusal, for example for a broken rule. If the
-	// caller submits the event again, the event is refused then.
+	// Even if the event was refused, for example for a broken rule, TrySend returns
+	// ErrBufferFull. So remove the refusal.
 	s.refuse(nil)
-	// The store was not asked about the event. Without this call, the event would end in
-	// doubt for this reason.
+	// Remove the claim, so that the event ends as not stored. With a claim it would end
+	// in doubt, because the store was not asked.
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.sender.memory)
@@ -264,8 +264,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		clear(ready)
 		ready = ready[:0]
 	}
-	// If Identify, Attributes or an encoder panics, the deferred function ends the
-	// remaining events and frees their room in the buffer, because the caller may recover.
+	// The caller may recover from a panic of Identify, Attributes or an encoder.
+	// Therefore end the remaining events and free their room in the buffer.
 	var toLookUp []*item // events not yet looked up in the store
 	defer func() {
 		q.giveUp(ready, errPanicked)

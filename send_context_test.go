@@ -268,8 +268,8 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value returns nil, so package context cannot find the inner context. Otherwise the
-// package would watch the inner context directly and never call AfterFunc.
+// Value hides the inner context: package context would otherwise find it through Value,
+// watch it directly, and never call AfterFunc.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {

@@ -216,9 +216,8 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// A copy of a stored event is submitted within the deduplication interval, but has to
-// wait for a request of ten minutes. The copy still ends as a duplicate, although SQS has
-// forgotten the event by then.
+// A copy of an event waits ten minutes for a request of another group, until SQS has
+// forgotten the event. The copy was submitted in time, so it still ends as a duplicate.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

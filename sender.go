@@ -125,9 +125,8 @@ func (c *sender) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// The method verify compares the fields of a message from an earlier Build with its
-	// body. Do not call verify for a message with findings, sent with Enforcement Warn:
-	// its body may lack these fields.
+	// The caller may have changed the message since Build. Verify only a message without
+	// findings: with findings, the body may lack the fields that verify reads.
 	if s.prebuilt && len(reported) == 0 {
 		return s.msg.verify()
 	}
@@ -195,8 +194,8 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 // processes may have to wait for the end of their leases.
 const maxPrepared = idempotency.MaxBatch
 
-// Prepare claims events in the store in advance, while each event waits for the current
-// request of its message group.
+// Prepare claims events in the store while each event waits for an earlier request of its
+// message group. The event's own request then need not wait for the store.
 func (c *sender) Prepare(items []*item) {
 	records := make([]*memory.Record, len(items))
 	for i, it := range items {
@@ -259,10 +258,9 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	return dispatch.Refuse
 }
 
-// reportDifferences reports two kinds of differences between an event and earlier
-// messages with its dedupe key. A drift is only reported: the store has recorded the
-// event with a different message. For a collision, reportDifferences returns the result
-// of the method collides.
+// reportDifferences reports the differences that the memory found between an event and an
+// earlier message with the same dedupe key. It returns the reason to refuse the event, or
+// nil if the differences are only reported.
 func (c *sender) reportDifferences(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.reportDrift(s)
@@ -304,8 +302,9 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.noteRequest(answers, load, err)
 	if exchange.HasDate {
 		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
-		// If SQS wrote the Date header just now, its clock is ahead by exchange.Skew. If SQS
-		// wrote the header earlier, after Admit, its clock is ahead by more.
+		// exchange.Skew assumes that SQS wrote the Date header just now. SQS may have
+		// written the header earlier, but not before Admit. Its clock is then ahead by
+		// more, at most by the time since Admit.
 		lead = memory.Lead{Least: exchange.Skew, Most: exchange.Skew + c.memory.Elapsed(items[0].Message.admitted)}
 	}
 	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
@@ -378,11 +377,12 @@ func (c *sender) GiveUpAt(it *item) time.Time {
 	return s.began.Add(c.startFor)
 }
 
-// unwritable is a value for the field submission.waitsFor. It means that the store
-// refuses all writes, for example to a read-only database. GiveUpAt compares the pointer.
+// unwritable replaces storeHealth in submission.waitsFor if the store refuses all writes,
+// for example because its database is read-only. GiveUpAt then ends the retries.
 var unwritable health
 
-// The state must not be isNew: the store has answered, and errors must not say otherwise.
+// The state isNew, the zero value, would mean that the store has never answered. But a
+// store that refuses writes has answered.
 func init() { unwritable.state.Store(isFailing) }
 
 // withValues is a context that also has the values of a second context.
@@ -425,9 +425,9 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		// Drops has a meaning for an altered message: it is true if SQS would drop a resend
-		// as a duplicate. If the body was altered and SQS computed the deduplication ID, the
-		// ID is the hash of the altered body. The resend then has another ID.
+		// Drops is used only for an altered message: would SQS drop a resend as a
+		// duplicate? Not if SQS hashed the altered body for the deduplication ID, because
+		// the resend has another hash.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended, lead)

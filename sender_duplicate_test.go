@@ -31,8 +31,9 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
 		assert.Len(t, q.Messages(), 1)
 
-		// From now on, a request might arrive after the deduplication interval and store
-		// the event twice. The producer therefore reports a duplicate without a request.
+		// After 4 minutes and 35 seconds, a request might reach SQS too late and be
+		// stored as a second message. The producer therefore reports a duplicate without
+		// a request.
 		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
 			time.Sleep(wait)
 			again, err = p.Send(t.Context(), scene)
@@ -86,8 +87,9 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// Process A has sent an event, and process B sends a copy. B recognises the duplicate only
-// if it has seen a higher sequence number in the group.
+// SQS gives each new message a higher number, and answers a copy with the number of the
+// original. Process B recognises a copy of process A's event only after it has seen a
+// higher number.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -203,9 +205,9 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 	})
 }
 
-// With DetectForeignDuplicates, the producer recognises the duplicate of another
-// process's event by the time in the sequence number of SQS. A retry of a new event is
-// not a duplicate.
+// With DetectForeignDuplicates, the producer recognises an event that another process
+// sent a minute ago. An event that the producer itself stored without getting the answer
+// is not a duplicate.
 func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -275,9 +277,9 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// An event of another process is sent again, and the answer arrives 12 seconds late. The
-// producer must not take the delay for a difference between the clocks, because the event
-// would then look younger.
+// An answer is 12 seconds late. If the producer took the delay for a slow clock of SQS,
+// another process's event would look 12 seconds younger than it is. The producer would
+// then send the event once more, too late.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -300,8 +302,9 @@ func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	})
 }
 
-// SQS stores a new event, but dates its answer 12 seconds later. The producer must not
-// conclude that the event is 12 seconds older than the request, and so a duplicate.
+// SQS stores a new event and writes the answer 12 seconds later. If the producer took the
+// delay for a fast clock of SQS, the event would look older than the request, like a
+// duplicate.
 func TestNewEventWithAStalledAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

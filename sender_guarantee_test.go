@@ -22,7 +22,7 @@ import (
 type pickyClient struct {
 	*sqstest.Queue
 	requests      atomic.Int64
-	refusesTraced bool // refuse messages with trace context, and accept the group "poison"
+	refusesTraced bool // refuse messages with trace context, but not the group "poison"
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// StoreConfig gives a producer a store, to remember events for longer than SQS's five
-// minutes and across restarts. The zero value means no store.
+// StoreConfig configures a store, in which a producer remembers events for longer than
+// SQS's five minutes and across restarts. The zero value means no store.
 //
 // Before the producer sends an event, it writes a claim of the event to the store. While
 // the claim lasts, no other producer of the store sends the event. One write contains the
@@ -38,15 +38,15 @@ import (
 //   - While the store does not answer, the producer sends nothing (but see FailOpen).
 //     Events wait until their context ends or Delivery.RetryFor is over.
 //
-// The dedupe key, the queue's ARN, the event_source and Client identify an event. The
-// store does not keep attributes. If an event is sent again with other attributes, only
-// the producer's own memory of the last five minutes notices this.
+// The store identifies an event by its dedupe key, the queue's ARN, the event_source and
+// the field Client. The store does not keep attributes. If an event is sent again with
+// other attributes, only the producer's own memory of the last five minutes notices this.
 //
-// Before the producer returns a [*NotStoredError], the store has answered that no other
-// producer may have sent the event. The answer may be old, so another producer may have
-// stored the event since then. A resend is still safe, because the store knows the event.
-// In two cases the store was not asked: [Producer.TrySend] finds the buffer full, or the
-// event cannot be claimed, for example because the queue's ARN is unknown.
+// A [*NotStoredError] means that no other producer can have stored the event before the
+// store's last answer. Another producer may have stored the event since then. A resend is
+// still safe, because the producer asks the store again. Without an answer of the store,
+// there are two such errors: the buffer is full ([ErrBufferFull]), or the event cannot be
+// claimed, for example because the queue's ARN is unknown.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
@@ -145,8 +145,8 @@ func (c *StoreConfig) lease() time.Duration {
 }
 
 // retryFor returns the longest Delivery.RetryFor with a store, which is also the default.
-// The last retry may leave this machine until its claim ends, and clocks may differ by
-// window.Slack. SQS must still recognise the event at this time.
+// The last retry may start a whole lease later, on clocks that differ by window.Slack,
+// and must still reach SQS within the deduplication interval.
 func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }

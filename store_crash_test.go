@@ -319,9 +319,9 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// An event waits in producer A while producer B stores the same event. When the context
-// ends, A reports "not stored", because A has not asked the store again. A resend by A is
-// a duplicate.
+// Producer A asks the store about an event, and then producer B stores the event. A gives
+// up without asking the store again, and reports "not stored". A resend by A asks the
+// store and ends as a duplicate.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

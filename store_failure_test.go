@@ -131,8 +131,7 @@ func TestStoreOverQuota(t *testing.T) {
 	})
 }
 
-// Without room in the store for another record, an event without a record is not sent,
-// and its error wraps a CapacityError.
+// When the store is full, a new event is not sent, and its error wraps a CapacityError.
 func TestStoreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Capacity: 1}
@@ -549,9 +548,9 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	})
 }
 
-// The request of producer A takes longer than the lease, and producer B claims the event.
-// The store refuses the result of A, so the receipt has Unrecorded set. A later duplicate
-// has Unrecorded set too, unless another process has recorded the event.
+// The answer to producer A comes after the end of A's lease, when producer B has claimed
+// the event and crashed. The store then refuses A's result, so A's receipts have
+// Unrecorded set until another producer has recorded the event.
 func TestLostResultOfALateAnswer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,15 +16,15 @@ import (
 type storeKeys struct {
 	client string // Config.Store.Client
 
-	// queue is the queue's name in the keys: Config.Store.Queue, or the ARN from an AWS URL.
-	// If both are missing, queue is "", and the method name returns the ARN that inspector
-	// has read.
+	// queue is the queue's name in the keys: Config.Store.Queue, or the ARN derived from
+	// an AWS URL. If queue is "", the keys contain the ARN that SQS reports: see
+	// queueName.
 	queue     string
 	inspector *inspector // reads the queue's attributes; nil without a store
 }
 
-// name returns the queue's name in the store's keys, or "" while the name is not known.
-func (k *storeKeys) name() string {
+// queueName returns the queue's name in the store's keys, or "" while the name is not known.
+func (k *storeKeys) queueName() string {
 	if k.queue != "" {
 		return k.queue
 	}
@@ -37,29 +37,29 @@ func (k *storeKeys) name() string {
 // learnName asks SQS for the queue's ARN if the queue's name in the store's keys is not
 // known yet.
 func (k *storeKeys) learnName(ctx context.Context) {
-	if k.inspector != nil && k.name() == "" {
-		_ = k.inspector.check(ctx) // ignore the error: a later call of check returns it for the event's outcome
+	if k.inspector != nil && k.queueName() == "" {
+		_ = k.inspector.check(ctx) // ignore the error: each event calls check again and reports it
 	}
 }
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares an event's claim if the queue's ARN was unknown at the submission. The
-// ARN is part of the claim's key. While the ARN is unknown, wait is true.
+// claimLate prepares the claim of an event that was submitted before the queue's ARN, a
+// part of the key, was known. If the ARN is still unknown, the event has to wait.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
 		return false, nil
-	case k.name() == "" && k.inspector.report.Load() != nil:
+	case k.queueName() == "" && k.inspector.report.Load() != nil:
 		return false, s.notStored(errNoARN)
 	}
-	return k.name() == "", k.prepare(in, s)
+	return k.queueName() == "", k.prepare(in, s)
 }
 
 // prepare prepares the claim of an event. The store's key contains the queue's ARN. If the
 // ARN is not known yet, prepare leaves the claim to claimLate.
 func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
-	if k.name() == "" {
+	if k.queueName() == "" {
 		s.known.DeferClaim()
 		return nil
 	}
@@ -99,7 +99,7 @@ func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, v
 	} else if s, _, p := contents(m.Body); p != "" {
 		source, payload = s, p
 	}
-	key := idempotency.Key{Scope: idempotency.JoinScope(k.client, k.name(), source), Operation: operation, Value: m.key()}
+	key := idempotency.Key{Scope: idempotency.JoinScope(k.client, k.queueName(), source), Operation: operation, Value: m.key()}
 	if len(key.Scope) > idempotency.MaxScope {
 		key.Scope = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Scope)))
 	}

@@ -40,8 +40,9 @@ type submission struct {
 
 	submitted memory.Instant // time of the submission
 
-	// began is the start of the call. Delivery.StartFor counts from this time. It is zero
-	// if StartFor has no effect, because SQS and the store have answered earlier calls.
+	// began is the start of the call, from which Delivery.StartFor counts. If SQS and the
+	// store have already answered this producer, StartFor has no effect and began is
+	// zero.
 	began time.Time
 
 	known            memory.Record
@@ -124,9 +125,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// With the reason Known, no request has the event, so no other goroutine uses s.rare.
-	// With other reasons, a request may still have the event and its worker may write
-	// s.rare. Reading the field would then be a data race.
+	// With any other reason than Known, a worker may still be sending the event and
+	// writing s.rare, so reading the field would be a data race.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}

@@ -66,9 +66,9 @@ func (c secondClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return c.Client.SendMessage(ctx, in, o...)
 }
 
-// A copy of an event waits in its group while the machine is suspended for an hour. The
-// copy was submitted before the suspension, so it ends as a duplicate. A later copy is
-// stored.
+// A copy of an event waits in its group while the machine is suspended for an hour. SQS
+// still had the event when the copy was submitted, so the copy ends as a duplicate. A
+// copy submitted after the suspension is stored.
 func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
