@@ -31,9 +31,9 @@ const (
 	// one argument: a message, or a function.
 	MaxForwards = 4
 
-	// maxElements is the largest depth of nested types, such as a struct in a slice, that
-	// the analysis looks at in an encoded or printed value.
-	maxElements = 4
+	// maxTypeDepth limits how deep the analysis looks into nested types, such as a struct
+	// in a slice in a struct.
+	maxTypeDepth = 4
 
 	// maxErrorFlow is the largest number of variables through which the analysis follows
 	// the error of a send, from the send to the test of the error.

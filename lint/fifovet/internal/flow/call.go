@@ -60,7 +60,7 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 			case q == "maps.Keys" || q == "maps.Values" || q == "maps.All":
 				t.noteMapOrder(v, l)
 			case strings.HasPrefix(q, "slices.Sorted") || strings.HasPrefix(q, "maps.Collect"):
-				l.settled = true
+				l.ignoreOrder = true
 			}
 			t.pure(v, callee, l)
 			return
@@ -124,8 +124,8 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	t.followWrites(v, l, false)
 }
 
-// followReceiver continues a trace from the result of a method to the receiver, such as a
-// hash or a buffer. The result may also depend on all values written to the receiver.
+// followReceiver handles a method call such as h.Sum(nil), with v as the receiver h. The
+// result depends on h and on all values that the program wrote to h.
 func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {
@@ -142,7 +142,7 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 		}
 		t.followWrites(v, l, false)
 	case "min", "max":
-		l.settled = true
+		l.ignoreOrder = true
 		for _, arg := range v.Call.Args {
 			t.Value(arg, l.mix())
 		}

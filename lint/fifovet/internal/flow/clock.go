@@ -38,7 +38,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 			return bucket()
 		}
 	case "Hour", "Minute", "Second", "Nanosecond", "Clock":
-		// The same hour, for example, comes again on the next day. Note this in Wraps.
+		// Wraps marks repeating values: the hour 15, for example, comes again each day.
 		n := len(t.Origins)
 		t.Value(v.Call.Args[0], l.mix())
 		for i := n; i < len(t.Origins); i++ {
@@ -57,9 +57,8 @@ var secondsPerUnit = map[string]float64{
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minRoundingSeconds is the shortest period of a rounded time. For example, the number
-// time.Now().Unix()/300 has a period of 300 seconds, because it changes every 300
-// seconds. A number with a shorter period counts as an exact clock reading.
+// minRoundingSeconds separates rounded times from exact clock readings. For example,
+// time.Now().Unix()/300 changes only every 300 seconds, so it counts as a rounded time.
 const minRoundingSeconds = 60
 
 func unitOf(v ssa.Value) float64 {
@@ -109,10 +108,9 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		// The values may come from a map, in random order. The sum of integers is the
-		// same in every order, so the order no longer matters. All integer operations are
-		// treated like a sum.
-		l.settled = true
+		// If the program adds up numbers from a map, the random order of the map does not
+		// change the sum. Treat all integer operations like sums.
+		l.ignoreOrder = true
 	}
 	t.Value(v.X, l)
 	t.Value(v.Y, l)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded continues a trace from a JSON text to arg, the value that was encoded. It
-// ignores the fields that the JSON encoder omits: unexported fields, and fields with the
-// tag json:"-".
+// Encoded searches backwards from a JSON text, such as the result of json.Marshal(arg).
+// The search continues at arg, but ignores fields missing in the text: unexported fields,
+// and fields with the tag json:"-".
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false
@@ -38,7 +38,8 @@ func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	}
 }
 
-// EncodedType returns the type of a value before its conversion to an interface.
+// EncodedType returns the type of an argument before its conversion to an interface. For
+// json.Marshal(order), this is the type of order, not any.
 func EncodedType(v ssa.Value) types.Type {
 	if mk, ok := v.(*ssa.MakeInterface); ok {
 		return mk.X.Type()
@@ -118,7 +119,7 @@ func JSONVisible(t types.Type, path AccessPath) bool {
 // Element returns the element type of a pointer, slice or array. For nested types such as
 // []*T it returns T.
 func Element(t types.Type) types.Type {
-	for range maxElements {
+	for range maxTypeDepth {
 		switch u := t.Underlying().(type) {
 		case *types.Pointer:
 			t = u.Elem()

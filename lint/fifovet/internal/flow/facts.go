@@ -17,9 +17,9 @@ type NondetFact struct {
 }
 
 type nondetResult struct {
-	Index  int
-	Path   AccessPath // part of the result with the number Index that comes from Source; empty for the whole result
-	Source string
+	Index  int        // number of the result, from 0
+	Path   AccessPath // field with the clock reading or random value; empty for the whole result
+	Source string     // name of the clock or random source
 	Clock  bool
 	Mixed  bool
 }
@@ -147,11 +147,9 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// callsOf lists the parameters that fn calls in a loop until the call succeeds.
-//
-// If fn has a name such as Retry, callsOf also lists parameters that fn calls only once.
-// Without this information, the analysis of an importing package would conclude from the
-// name that fn retries.
+// callsOf lists the parameters that fn calls in a loop until the call succeeds, with
+// Again true. If fn has a name such as Retry, but calls a parameter only once, callsOf
+// lists the parameter with Again false, because the name is misleading.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

@@ -14,8 +14,8 @@ type loop struct {
 	succeeded *ssa.BasicBlock // the block that runs next after a successful send
 }
 
-// LoopOf returns the loop around a send if the loop also contains the given block, and
-// runs another round after a failure of the send. Otherwise it returns nil.
+// LoopOf looks for a loop that contains both block and send, and returns nil if there is
+// none. The loop must start another round if the send fails.
 func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
 	if !blocks[block] || !blocks[send.Block()] {
@@ -33,11 +33,11 @@ func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop 
 	return nil
 }
 
-// Again reports whether the loop l is a retry: it sends the same message again after a
-// failed send. The parameter values lists parts of the message, such as its ID.
+// Again reports whether the loop l is a retry: it repeats a message until the send
+// succeeds. The parameter values lists parts of the message, such as its ID.
 //
-// A loop that continues with the next message after a failure is not a retry. A loop that
-// repeats the message after a success, too, such as a heartbeat, is not a retry either.
+// Two kinds of loops are not retries: a loop with a new message in each round, and a loop
+// that repeats the message even after a success, such as a heartbeat.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
 	for _, v := range values {
@@ -157,10 +157,10 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// branchesOfTest is like Branches, for a condition such as errors.Is(err, target), where
-// err is the error of the send. The first result is the block that runs next if errors.Is
-// returns true, and the second is the block that runs next if it returns false.
-func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
+// branchesOfTest handles a condition such as errors.Is(err, target), where err is the
+// error of the send. It returns the block that runs next if errors.Is returns true, and
+// the block that runs next if it returns false.
+func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (ifTrue, ifFalse *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
 		v, yes = not.X, 1
@@ -206,13 +206,13 @@ func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	return both
 }
 
-// markReachable adds to seen all blocks that the function next reaches from b, in one or
-// more steps.
-func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, next func(*ssa.BasicBlock) []*ssa.BasicBlock) {
-	for _, n := range next(b) {
+// markReachable adds to seen all blocks reachable from b in one or more steps. The
+// function neighbors returns the blocks one step away from a block.
+func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, neighbors func(*ssa.BasicBlock) []*ssa.BasicBlock) {
+	for _, n := range neighbors(b) {
 		if !seen[n] {
 			seen[n] = true
-			markReachable(n, seen, next)
+			markReachable(n, seen, neighbors)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type writeKind uint8
 
 const (
 	Stored      writeKind = iota // an assignment replaces the old value
-	appended                     // a call such as Write or Encode adds a value
+	appendWrite                  // a call such as Write or Encode adds a value
 	anyWrite                     // unknown code may have written any value
 	randomWrite                  // a call writes random bytes, or a pointer as text, as with fmt's %p
 	randomOrder                  // an encoder writes the entries of a map, in random order
@@ -31,7 +31,7 @@ type write struct {
 	source string // name of the random source
 	seeded bool   // the random value stays the same within one process
 
-	// json and printer are set only for the Kind appended.
+	// json and printer are set only if Kind is appendWrite.
 	json    bool                // the value is encoded as JSON
 	printer ssa.CallInstruction // the call that writes the value, such as fmt.Fprint
 
@@ -51,9 +51,9 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey returns the AccessPath element for the key of an update such as m[key] = x
-// (see mapKey). If the key is a parameter, boundKey looks up the argument. The nested
-// calls that lead to the update are in calls, innermost last.
+// boundKey returns the key of an assignment m["id"] = x in the form "[id]" (see mapKey).
+// The assignment is inside nested calls; the parameter calls lists them, innermost last.
+// If key is a parameter of the called function, boundKey uses the caller's argument.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -76,8 +76,8 @@ type walkKey struct {
 	site ssa.CallInstruction // the last call that the search entered, or nil
 }
 
-// writeWalk is a search for all writes to one variable, or to the target of a pointer. It
-// follows each pointer to the variable.
+// writeWalk searches for all writes to one variable, or to the target of a pointer,
+// including writes through copies of the pointer.
 type writeWalk struct {
 	p     *Program
 	seen  map[walkKey]bool
@@ -111,7 +111,7 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 		case *ssa.MapUpdate:
 			if instr.Map == ref {
 				add(Stored, path.Then(w.p.boundKey(instr.Key, calls)), instr.Value)
-				add(appended, path.Then(keysOfMap), instr.Key)
+				add(appendWrite, path.Then(keysOfMap), instr.Key)
 			}
 		case *ssa.FieldAddr:
 			w.walk(instr, path.Then(FieldName(instr.X.Type(), instr.Field)), calls)
@@ -137,17 +137,16 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles the assignment *addr = ptr, if ptr points to the searched variable. If
-// addr is the address of a local variable or a field, the search continues at each later
-// use of the pointer stored there. In other places, unknown code may write through the
-// pointer.
+// escape handles an assignment *addr = ptr, where ptr points to the searched variable.
+// The program may later load the pointer from addr, and write to the variable through it.
+// If escape cannot find these loads, it adds a write of an unknown value.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.walkLoads(addr, path, calls)
 	case *ssa.FieldAddr:
-		// Every load from this field counts as a load of the stored pointer, even if a
-		// called function may have stored another pointer in the meantime.
+		// Assume that each load of this field yields ptr, although a called function may
+		// have stored another pointer in the field.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.walkLoads(same, path, calls)
@@ -179,8 +178,7 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	}
 }
 
-// walkLoads continues the search at each pointer loaded from the address addr, because
-// the program may write through the pointer.
+// walkLoads continues the search at each pointer loaded from the address addr.
 func (w *writeWalk) walkLoads(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	for load := range Loads(addr) {
 		w.walk(load, path, calls)
@@ -205,7 +203,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		w.found = append(w.found, write{Kind: randomWrite, Path: path, source: Short(callee), Calls: calls})
 		return
 	case callee != nil && isTemplate(callee) && len(c.Args) > 2 && c.Args[1] == ref:
-		add(appended, c.Args[len(c.Args)-1])
+		add(appendWrite, c.Args[len(c.Args)-1])
 		return
 	case callee != nil && receives && isWriter(callee):
 		if verb := addressVerb(callee, c); verb != "" {
@@ -216,7 +214,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		}
 		for _, arg := range c.Args {
 			if arg != ref {
-				w.found = append(w.found, write{Kind: appended, Path: path, Val: arg, json: encodesJSON(callee), printer: instr, Calls: calls})
+				w.found = append(w.found, write{Kind: appendWrite, Path: path, Val: arg, json: encodesJSON(callee), printer: instr, Calls: calls})
 			}
 		}
 		return
@@ -227,7 +225,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		return
 	case callee != nil && isTextEncoder(callee):
 		if src := c.Args[len(c.Args)-1]; src != ref {
-			add(appended, src)
+			add(appendWrite, src)
 		}
 		return
 	case callee != nil && wrapsWriter(callee):
@@ -238,13 +236,13 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 	case callee != nil && receives && setsReceiver(callee):
 		for _, arg := range c.Args[1:] {
 			if arg != ref {
-				add(appended, arg)
+				add(appendWrite, arg)
 			}
 		}
 		return
 	case callee != nil && receives && !c.IsInvoke() && isSetter(callee) && w.p.Body(c) == nil:
 		for _, arg := range c.Args[1:] {
-			add(appended, arg)
+			add(appendWrite, arg)
 		}
 		add(anyWrite, nil)
 		return

@@ -12,7 +12,7 @@ import (
 // origin of kind FromOrder to the trace, because the order is random. It does nothing if
 // the order does not matter, for example because later code sorts the values.
 func (t *Tracer) noteMapOrder(v ssa.Value, l Place) {
-	if !l.settled {
+	if !l.ignoreOrder {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)
 	}
 }

@@ -23,13 +23,13 @@ const (
 // Origin is one place that a traced value comes from.
 type Origin struct {
 	Kind originKind
-	Root ssa.Value
+	Root ssa.Value  // where the trace ends, such as a parameter or a call
 	Path AccessPath // the fields of Root that lead to the value, if Kind is FromPath
 	Text string     // text of the constant, or name of the clock or random source
 	Pos  token.Pos
 
-	// Under names the part of the traced value that comes from this origin, such as a
-	// field. An empty path means the whole value.
+	// Under is the part of the traced value that comes from Root, such as {"Buyer", "ID"}
+	// for the field Buyer.ID. It is empty if the whole value comes from Root.
 	Under AccessPath
 
 	// Mixed is true if the program computes the traced value from this origin, for
@@ -47,8 +47,8 @@ type Origin struct {
 	Top    bool   // the origin is not inside a called function
 	Frame  *Frame // the innermost call that leads to the origin; nil if Top is true
 
-	// If the program encodes the origin as a part of a JSON text, Encoded is the type of
-	// the encoded value, and Part names the part of this value. Otherwise Encoded is nil.
+	// Encoded and Part are set only if the program encodes the value as JSON. For
+	// user.Name in json.Marshal(user), Encoded is the type of user, and Part is {"Name"}.
 	Encoded types.Type
 	Part    AccessPath
 }
@@ -96,20 +96,20 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is the state of a trace while it visits one value.
+// Place is the state of a trace (a backward search) at one visited value.
 //
-// For example, a program sets order.Buyer = user.Name. A trace of order then also visits
-// user. In this visit, Path is Name: the trace follows only this field of user. Under is
-// Buyer: this field of order comes from user.
+// For example, the program sets order.Buyer = user.Name, and the trace begins at order.
+// At user, Path is {"Name"}, because the trace needs only this field of user. Under is
+// {"Buyer"}, because the value becomes this field of order.
 type Place struct {
-	Frame *Frame     // the innermost call that the trace has entered, or nil
-	Path  AccessPath // the followed part of the visited value
-	Under AccessPath // the part of the trace's first value that comes from Path
-	Mixed bool       // see Origin.Mixed
+	Frame *Frame // the innermost call that the trace has entered, or nil
+	Path  AccessPath
+	Under AccessPath
+	Mixed bool // see Origin.Mixed
 
-	// settled means that the random order of a map no longer matters, because the values
-	// were sorted or put into a map.
-	settled bool
+	// ignoreOrder is true if the random order of a map does not matter, because the
+	// program sorts the values or puts them into a map.
+	ignoreOrder bool
 }
 
 func (l Place) mix() Place {
@@ -124,5 +124,5 @@ type placeKey struct {
 	under string
 	mixed bool
 
-	settled bool
+	ignoreOrder bool
 }

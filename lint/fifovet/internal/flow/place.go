@@ -13,7 +13,7 @@ import (
 // unknown.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
-	if v.Object() == nil || v.Object().Exported() || t.p.setElsewhere[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
+	if v.Object() == nil || v.Object().Exported() || t.p.addressTaken[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
 		t.endAtPath(v, l)
 		return
 	}
@@ -56,8 +56,8 @@ func isPointerToConst(v ssa.Value) bool {
 }
 
 // followWrites continues a trace at each value that the program writes to v: a variable,
-// a map, a slice, or the target of a pointer. The parameter fresh is true if v is a new
-// variable, map or slice. Without any write, v then has its zero value.
+// a map, a slice, or the target of a pointer. The parameter fresh is true if v is new,
+// with its zero value until the first write.
 func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {
@@ -84,9 +84,9 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 		}
 		switch instr := w.Instr.(type) {
 		case *ssa.MapUpdate:
-			next.settled = true
+			next.ignoreOrder = true
 		case *ssa.Store:
-			next.settled = next.settled || sortedAt(instr.Addr)
+			next.ignoreOrder = next.ignoreOrder || sortedAt(instr.Addr)
 		}
 		for _, c := range w.Calls {
 			next.Frame = t.Enter(c, t.p.Body(c.Common()), next.Frame)
@@ -96,7 +96,7 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 			if w.Val != v {
 				t.Value(w.Val, next)
 			}
-		case appended:
+		case appendWrite:
 			if w.json {
 				t.Encoded(w.Val, next)
 			} else {
@@ -118,8 +118,8 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 	}
 }
 
-// IsLater reports whether a write happens after all calls in t.Until. These calls use the
-// traced value, so they do not see a later write. IsLater returns false if the order is
+// IsLater reports whether a write is too late to matter: it happens after all calls in
+// t.Until, such as the sends of the traced message. IsLater returns false if the order is
 // unknown.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
@@ -134,7 +134,8 @@ func (t *Tracer) IsLater(w write) bool {
 }
 
 // ComesBefore reports whether instruction a can run before instruction b during one call
-// of their function. In a loop, b may run in the next round.
+// of their function. It returns true for any a and b in the same loop, because b can run
+// in the next round.
 func ComesBefore(a, b ssa.Instruction) bool {
 	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
 		return true

@@ -25,22 +25,21 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue continues a trace at v, the value of a package-level variable that
-// is set once in a process. It keeps only origins that are clocks or random sources (kind
-// FromSource), and reports whether it found any.
+// followProcessValue handles a package-level variable that the program sets only once, to
+// v. It adds the clocks and random sources of v to the origins of the trace, ignores
+// other origins, and reports whether it added any.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources keeps the first n origins of t. After them, it keeps only clocks and random
-// sources (kind FromSource), and reports whether there are any. It sets the field Seeded
-// of these origins, because the program calls the clock or random source once in a
-// process.
+// keepSources removes origins from index n on, except clocks and random sources (kind
+// FromSource). It reports whether any remain.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
+		// The source is called once, so its value is the same in the whole process.
 		t.Origins[i].Seeded = true
 	}
 	return len(t.Origins) > n
@@ -52,7 +51,7 @@ func (p *Program) onceFunction(v ssa.Value) *ssa.Function {
 	if load, ok := v.(*ssa.UnOp); ok {
 		switch addr := load.X.(type) {
 		case *ssa.Global:
-			if values := p.globals[addr]; len(values) == 1 && !p.setElsewhere[addr] {
+			if values := p.globals[addr]; len(values) == 1 && !p.addressTaken[addr] {
 				v = values[0]
 			}
 		default:
@@ -106,11 +105,11 @@ func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 	return ""
 }
 
-// hasAddress reports whether package fmt prints a memory address as a part of a value of
-// type t. It prints most pointers as addresses. For an argument (depth 0) that points to a
-// struct, map, slice or array, it prints the target instead.
+// hasAddress reports whether package fmt prints a value of type t with a memory address
+// in the text. Pointers are printed as addresses, with one exception: for an argument
+// (depth 0) that points to a struct, map, slice or array, fmt prints the target.
 func hasAddress(t types.Type, depth int) bool {
-	if depth > maxElements || prints(t) {
+	if depth > maxTypeDepth || prints(t) {
 		return false
 	}
 	switch u := t.Underlying().(type) {
@@ -148,7 +147,7 @@ func prints(t types.Type) bool {
 // followMarshal searches for clock readings and random values in the encoding of a type. It
 // follows the type's encoding methods, such as MarshalJSON, that belong to this package.
 func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
-	if depth > maxElements {
+	if depth > maxTypeDepth {
 		return
 	}
 	as = Element(as)
@@ -203,7 +202,7 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 
 // holdsMap reports whether a value of type t contains a map.
 func holdsMap(t types.Type, depth int) bool {
-	if depth > maxElements {
+	if depth > maxTypeDepth {
 		return false
 	}
 	switch u := Element(t).Underlying().(type) {

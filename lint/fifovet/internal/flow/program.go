@@ -19,7 +19,7 @@ type Program struct {
 	closures     map[*ssa.Function][]*ssa.MakeClosure
 	fieldFuncs   map[*types.Var][]ssa.Value  // functions stored in each field
 	globals      map[*ssa.Global][]ssa.Value // values stored in each package-level variable
-	setElsewhere map[*ssa.Global]bool        // package-level variables that unknown code may set through a pointer
+	addressTaken map[*ssa.Global]bool        // package-level variables that unknown code may set through a pointer
 	Calls        []Call                      // calls with a known callee, in source order
 	Direct       map[*ssa.Function][]ssa.CallInstruction
 	exempted     map[*token.File]bool
@@ -69,7 +69,7 @@ func Build(pass *analysis.Pass, options Options) *Program {
 		Direct:       map[*ssa.Function][]ssa.CallInstruction{},
 		fieldFuncs:   map[*types.Var][]ssa.Value{},
 		globals:      map[*ssa.Global][]ssa.Value{},
-		setElsewhere: map[*ssa.Global]bool{},
+		addressTaken: map[*ssa.Global]bool{},
 		exempted:     map[*token.File]bool{},
 		memory:       map[ssa.Value][]write{},
 		only:         map[types.Type]types.Type{},
@@ -162,15 +162,15 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				// The variable's address is stored in a field of a message, for example
-				// as the pointer to the queue's URL. No code changes the variable through
-				// this pointer, so do not add it to setElsewhere.
+				// The variable's address goes into a message, for example as the pointer
+				// to the queue's URL. No code changes the variable through this pointer,
+				// so ignore it.
 				continue
 			}
 		case *ssa.UnOp:
 			continue
 		}
-		p.setElsewhere[g] = true
+		p.addressTaken[g] = true
 	}
 }
 

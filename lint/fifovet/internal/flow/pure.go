@@ -32,8 +32,8 @@ var stringers = []string{
 }
 
 // IsPure reports whether the result of a function depends only on its arguments and its
-// receiver. It does not detect clocks and random sources, such as time.Now: where they
-// matter, callers first call SourceOf.
+// receiver. It returns true even for time.Now and some other clocks and random sources.
+// Where these matter, callers check SourceOf first.
 func IsPure(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return obj.Name() == "Error" // the method of the predeclared type error
@@ -50,9 +50,8 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		// In an ID package, functions such as New are random sources, and callers detect
-		// them with SourceOf. All other functions parse, print or derive an ID, so their
-		// results depend only on their arguments.
+		// The package makes IDs. Functions such as Parse depend only on their arguments.
+		// Functions such as New do not, but callers exclude them with SourceOf.
 		return true
 	}
 	return IsPointerHelper(obj)
@@ -93,9 +92,8 @@ func IsIdentity(obj *types.Func) bool {
 	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
 }
 
-// IsReader reports whether a function belongs to a package, such as a logging package,
-// whose functions leave their arguments unchanged. The function need not be pure (see
-// IsPure).
+// IsReader reports whether a function leaves its arguments unchanged, judged by its
+// package, such as log. The function need not be pure (see IsPure).
 func IsReader(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return true

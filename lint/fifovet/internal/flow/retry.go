@@ -26,10 +26,10 @@ func Retries(obj *types.Func) bool {
 // retry.Do(fn), that calls fn again until fn succeeds.
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
-	for of, made := range p.closures {
-		// For a method value such as c.send, the function of the closure is only a
-		// wrapper around the method fn. Both have the same Object.
-		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) {
+	for closureFn, made := range p.closures {
+		// Skip closures of other functions. The closure for a method value such as c.send
+		// has a generated function, with the same Object as the method.
+		if closureFn != fn && (closureFn.Object() == nil || closureFn.Object() != fn.Object()) {
 			continue
 		}
 		for _, m := range made {
@@ -48,12 +48,11 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	return false
 }
 
-// callsAgain reports whether the function called in c retries one of its arguments: it
-// calls this argument until the call succeeds. The parameter arg is the argument's
-// number.
+// callsAgain reports whether a call such as retry.Do(send) calls its argument again until
+// the argument succeeds. The parameter arg is the argument's number.
 //
-// The body of the called function decides. If it does not show the answer, a CallsFact
-// decides, or else the name of the function.
+// callsAgain looks for the answer in the body of the called function, then in its
+// CallsFact, and finally in its name.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {
@@ -74,12 +73,12 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn retries the function that it gets as a parameter.
-// The number of this parameter is param. The retry may also be in another function of
-// this package, to which fn passes the parameter.
+// callsParamAgain reports whether fn calls its parameter with the number param again
+// until the parameter succeeds. Instead of calling the parameter, fn may pass it to
+// another function of this package.
 //
-// The result known is false if the body of fn does not show the answer, for example
-// because fn stores the parameter in a variable.
+// If fn does anything else with the parameter, such as storing it in a variable, the
+// answer is unknown, and known is false.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Comparison decides whether two values are computed in the same way from the same values.
-// Two reads of a variable that may change between them are not the same value.
+// Comparison decides whether two values are computed in the same way from the same
+// values. Two reads of a variable are the same value only if the variable is set at most
+// once.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool // results of earlier comparisons; must not be nil
 	Varies bool                  // a compared value depends on input, such as a parameter
@@ -27,7 +28,6 @@ func (c *Comparison) Same(a, b ssa.Value) bool {
 
 func (c *Comparison) compare(a, b ssa.Value) bool {
 	if a == b {
-		// Both are the same SSA value. Unless it is fixed, it may depend on input.
 		c.Varies = c.Varies || !isFixed(a)
 		return true
 	}

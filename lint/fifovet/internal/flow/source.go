@@ -71,9 +71,9 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource is like SourceOf, but returns false if another package exported a DerivedFact
-// for the function. Such a function has the name of an ID generator, but derives the ID
-// from its arguments. The flag -nondet overrides the fact.
+// isSource is like SourceOf, except for a function that has the name of an ID generator,
+// but derives the ID from its arguments. If the analysis of its package has exported this
+// as a DerivedFact, isSource returns false. The flag -nondet overrides the fact.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false

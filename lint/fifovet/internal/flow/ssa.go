@@ -28,11 +28,11 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Results yields the values that a function may return for one of its results. The
-// parameter result is the number of this result, from 0.
+// Results yields the values that a function may return for its result with the given
+// number, from 0.
 //
-// If a return statement always returns an error, callers do not use the other results of
-// this statement. Results therefore yields only the error, which is the last result.
+// A statement such as return id, errors.New("refused") yields only the error, because
+// callers ignore the other results if there is an error.
 func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, block := range fn.Blocks {
@@ -71,8 +71,8 @@ func Last(b *ssa.BasicBlock) ssa.Instruction {
 	return b.Instrs[len(b.Instrs)-1]
 }
 
-// Stores yields the values that are stored at the address addr by the function that
-// contains addr. It does not look into function literals.
+// Stores yields the values that one function assigns to *addr, except in its function
+// literals.
 func Stores(addr ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, instr := range Referrers(addr) {

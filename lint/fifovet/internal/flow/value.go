@@ -19,8 +19,8 @@ type Tracer struct {
 	// only known influences.
 	Inputs bool
 
-	// Until lists the calls that use the traced value; it is empty if they are unknown.
-	// The tracer ignores writes that can run only after all these calls (see IsLater).
+	// The tracer ignores writes that can run only after all calls in Until, such as the
+	// sends of the traced message (see IsLater). If Until is empty, it ignores no write.
 	Until []ssa.CallInstruction
 
 	// If Notes is true, the tracer adds each visited value to Places, together with the
@@ -51,11 +51,11 @@ func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	return p.TraceUntil(nil, v, path, inputs)
 }
 
-// TraceUntil is like Trace, for a value used by the calls in until, such as the send of a
-// message. It ignores writes that can run only after all these calls (see IsLater).
-func (p *Program) TraceUntil(until []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
+// TraceUntil is like Trace, but ignores writes that can run only after all the given
+// calls, such as the sends of a message (see IsLater).
+func (p *Program) TraceUntil(calls []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	t := p.NewTracer()
-	t.Inputs, t.Until = inputs, until
+	t.Inputs, t.Until = inputs, calls
 	t.Value(v, Place{Path: path})
 	return t
 }
@@ -70,9 +70,9 @@ func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
 	return Origin{}, false
 }
 
-// Constant reports whether all origins are constants, and returns the joined constants.
-// An element of an array, slice or map is not a constant, because the program may select
-// another element each time.
+// Constant concatenates the texts of all origins. It returns false if an origin is not a
+// constant, or if the text is empty. It also returns false for an element such as
+// names[i], because the program may select another element each time.
 func (t *Tracer) Constant() (string, bool) {
 	for _, v := range t.InOrder {
 		if isPicked(v) {
@@ -120,8 +120,8 @@ func (t *Tracer) endAtPath(v ssa.Value, l Place) {
 }
 
 func (t *Tracer) Value(v ssa.Value, l Place) {
-	key := placeKey{v, l.Frame, l.Path.key(), l.Under.key(), l.Mixed, l.settled || isSorted(v)}
-	l.settled = key.settled
+	key := placeKey{v, l.Frame, l.Path.key(), l.Under.key(), l.Mixed, l.ignoreOrder || isSorted(v)}
+	l.ignoreOrder = key.ignoreOrder
 	if t.seen[key] || len(t.seen) > maxSteps {
 		return
 	}
@@ -222,9 +222,9 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// followPicked continues a trace from an element x[index] to the index. If a program
-// selects a letter of an alphabet by a random index, the letter is random. Only elements
-// that are strings or integers matter here.
+// followPicked continues a trace from an element x[index] to the index, because a random
+// index makes the element random. It ignores elements that are neither strings nor
+// integers.
 func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
@@ -246,8 +246,8 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// An index from a clock or random source makes the element random. Drop all other
-		// origins of the index.
+		// Keep only clocks and random sources. Another origin of the index, such as a
+		// parameter, does not become part of the element.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
 			// A random string of a []string is a choice from a fixed set. A random letter

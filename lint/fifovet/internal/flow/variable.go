@@ -14,7 +14,7 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 		return nil
 	}
 	g, ok := load.X.(*ssa.Global)
-	if !ok || g.Object() == nil || g.Object().Exported() || p.setElsewhere[g] || g.Pkg.Pkg != p.Pass.Pkg || len(p.globals[g]) != 1 {
+	if !ok || g.Object() == nil || g.Object().Exported() || p.addressTaken[g] || g.Pkg.Pkg != p.Pass.Pkg || len(p.globals[g]) != 1 {
 		return nil
 	}
 	val := p.globals[g][0]
@@ -25,9 +25,9 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the functions that may be stored in a variable, if v is the value
-// of the variable. The variable must be an unexported field, or a local variable that is
-// set only once. The result is nil if one of the functions is unknown or has parameters.
+// functionsIn returns the possible values of v, a function without parameters. The value
+// must come from an unexported field, or from a local variable that is set only once. For
+// any other v, or if one of the functions is unknown, the result is nil.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil

@@ -36,9 +36,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry with a key that no program uses, so no assignment
-// sets this entry. A trace of noEntry (a backward search for its value) therefore ends at
-// the origin of the map itself: a parameter or a variable.
+// noEntry is the path of a map entry with a key that no program uses. A backward search
+// for this entry finds no assignment, and goes back to the origin of the map itself, such
+// as a parameter. This shows where the map comes from.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -54,22 +54,22 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	for _, s := range m.Sets[roleAttributes] {
 		p.CollectAttributes(&found, m.SendCalls(), s.Value, nil, nil, 0)
 	}
-	// Code may also add entries directly to the map in the message's field.
+	// Also collect assignments such as input.MessageAttributes["id"] = value.
 	p.collectUpdates(&found, m.SendCalls(), flow.NotedPlace{V: m.Root, Place: flow.Place{Path: flow.AccessPath{}}}, m.Shape.fieldsOf(roleAttributes), 0)
 	return found
 }
 
-// CollectAttributes adds the attributes in one map to *found. The map is the part of v
-// that path selects, such as a field, or v itself if path is empty.
+// CollectAttributes adds the attributes in a map to *found. The map is v, or the part of
+// v with the given field path.
 //
-// The parameter sends has the calls that send the message. An attribute does not count if
-// the code sets it only after all these calls.
-func (p *Index) CollectAttributes(found *AttributeSet, sends []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
+// CollectAttributes ignores an attribute that the code sets only after all sendCalls,
+// because the message does not contain it.
+func (p *Index) CollectAttributes(found *AttributeSet, sendCalls []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return
 	}
 	t := p.NewTracer()
-	t.Until, t.Notes = sends, true
+	t.Until, t.Notes = sendCalls, true
 	t.Value(v, flow.Place{Path: path.Then(noEntry...), Frame: f})
 	for _, o := range t.Origins {
 		if o.Kind != flow.FromPath || len(o.Path) < len(noEntry) {
@@ -86,7 +86,7 @@ func (p *Index) CollectAttributes(found *AttributeSet, sends []ssa.CallInstructi
 			continue
 		}
 		place.Path = place.Path[:n]
-		p.collectUpdates(found, sends, place, nil, depth)
+		p.collectUpdates(found, sendCalls, place, nil, depth)
 	}
 }
 
@@ -102,12 +102,12 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds an attribute to *found for each assignment to an entry of a map. If
-// fields is empty, the parameter place is the location of the map. Otherwise place is the
-// location of a struct, and the maps are the struct's fields with these names.
-func (p *Index) collectUpdates(found *AttributeSet, sends []ssa.CallInstruction, place flow.NotedPlace, fields []string, depth int) {
+// collectUpdates adds an attribute to *found for each assignment such as m[name] = value.
+// The parameter place selects the map m. If the parameter fields is not empty, place
+// selects a struct, and m is one of the struct's fields with these names.
+func (p *Index) collectUpdates(found *AttributeSet, sendCalls []ssa.CallInstruction, place flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
-	t.Until = sends
+	t.Until = sendCalls
 	for _, w := range p.Writes(place.V) {
 		update, ok := w.Instr.(*ssa.MapUpdate)
 		if !ok || w.Kind != flow.Stored || t.IsLater(w) {
@@ -141,7 +141,7 @@ func (p *Index) collectUpdates(found *AttributeSet, sends []ssa.CallInstruction,
 			continue
 		}
 		if from := copiedFrom(update); from != nil {
-			p.CollectAttributes(found, sends, from, nil, f, depth+1)
+			p.CollectAttributes(found, sendCalls, from, nil, f, depth+1)
 		}
 	}
 }

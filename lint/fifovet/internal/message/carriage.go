@@ -94,9 +94,9 @@ const (
 	EventID          // the ID of the event, different for each event
 )
 
-// OwnID reports which ID the body contains, judged by the names in the body. It returns
-// EventID if a name, such as event_id, means the ID of the event. Otherwise it returns
-// entityID if a name means another ID, and NoID if no name means an ID.
+// OwnID guesses from the names of fields which ID the body contains: the ID of the event
+// (EventID), as in event_id; otherwise another ID (entityID), as in accountID; or none
+// (NoID).
 func (l *Letter) OwnID() ownKind {
 	own := NoID
 	see := func(owner, name string) {

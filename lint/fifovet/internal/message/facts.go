@@ -23,7 +23,7 @@ type paramSink struct {
 	Field string // name of the field in the SQS API, or of the attribute
 
 	// Evidence says whether the function sends to a FIFO queue: certainly, maybe or not.
-	// If a call of the function passes the URL of a queue with a known name, this name
+	// If a call passes the URL of a queue with a known name, the suffix .fifo of the name
 	// decides instead.
 	Evidence evidence
 
@@ -35,9 +35,9 @@ type paramSink struct {
 	// for arguments that become bodies or attributes.
 	ContentBased bool
 
-	// Unless is the function's parameter for the deduplication ID, if there is one. In a
-	// call of the function, the argument for this parameter decides whether the message
-	// has an ID, in place of ContentBased.
+	// Unless is the function's parameter for the deduplication ID, if there is one. Then
+	// ContentBased does not count: a call sends a message without ID only if the passed
+	// ID is empty or may be nil.
 	Unless dedupParam
 
 	// Many is true if the argument becomes part of several messages.

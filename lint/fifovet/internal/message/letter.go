@@ -35,10 +35,10 @@ func (l *Letter) Key() any {
 	return l.call
 }
 
-// Letters returns a [Letter] (the body and the attributes of a message) for each message
-// with both. It also returns a Letter for each call whose arguments become both.
+// Letters returns a [Letter] for each message with a body and attributes. It also returns
+// a Letter for each call of a function that makes such a message from the arguments.
 //
-// Letters also records each parameter that becomes an attribute.
+// Letters also records each function parameter that becomes an attribute.
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {
@@ -47,9 +47,8 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.recordAttributes(l)
 		}
 	}
-	// With nested wrappers, a parameter of the calling function becomes an attribute as
-	// well. Each round records such parameters. The next round then finds the calls of
-	// this calling function.
+	// A function that calls a wrapper of SendMessage may itself be a wrapper. Each round
+	// finds the calls of the wrappers recorded in the previous round.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
@@ -79,9 +78,9 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns a Letter (a body with its attributes) for the message m. It returns
-// nil for a batch, and for a message without body or without attributes. It also returns
-// nil without evidence of a FIFO queue, unless callers pass the queue's URL.
+// letterOf returns the Letter (the body and the attributes) of the message m. It returns
+// nil for a batch, if the body or the attributes are missing, or if the code shows no
+// sign of a FIFO queue. A queue chosen by callers counts as such a sign.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -163,8 +162,8 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 	return l
 }
 
-// recordAttributes records the parameters that become attributes of the message in l. The
-// analysis then also checks the arguments that callers pass for these parameters.
+// recordAttributes records the function parameters that become attributes of a message,
+// so that the rules also check the arguments passed by callers.
 func (p *Index) recordAttributes(l *Letter) {
 	sink := paramSink{
 		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.dedup)), Unless: l.dedup,
@@ -174,8 +173,8 @@ func (p *Index) recordAttributes(l *Letter) {
 		p.recordSink(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
-		// If this function already shows whether the body contains the attribute, the
-		// calls of the function need no check.
+		// It is already known whether the body contains the attribute, so there is
+		// nothing to check at the calls of this function.
 		if l.Carriage(a) != notKnown {
 			continue
 		}
@@ -187,12 +186,12 @@ func (p *Index) recordAttributes(l *Letter) {
 	}
 }
 
-// recordSink records that a parameter becomes part of a message. The parameter is the
-// origin o of a value in the message, and s describes the part.
+// recordSink records that a function parameter becomes part of a message. The parameter
+// is o.Root. The paramSink s names the field of the message.
 //
 // recordSink returns the parameter's function, and s with Index and Path set. It returns
-// false if o is not a parameter or if s was not recorded, for example because the same
-// parameter is already recorded.
+// false if it recorded nothing, for example because o.Root is not a parameter, or because
+// the same record exists already.
 func (p *Index) recordSink(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {

@@ -19,8 +19,8 @@ type Message struct {
 	Fn    *ssa.Function
 	Sets  map[Role][]Set // assignments to fields
 
-	// setElsewhere is true if code unknown to the analysis may set fields of the message.
-	setElsewhere bool
+	// setByUnknownCode is true if unknown code may set fields of the message.
+	setByUnknownCode bool
 
 	// returned is true if the function returns a pointer to the message. Callers may then
 	// set fields.
@@ -33,9 +33,9 @@ type Message struct {
 	// Several functions may work on one message: some make and return the message, others
 	// get the message as an argument. Each function then has a separate Message. The next
 	// fields link this Message to the others.
-	bases   []*Message // in called functions, which return the message
-	Derived []*Message // in callers, with the message as a result
-	callees []*Message // in called functions, with the message as an argument
+	bases   []*Message // in called functions that return the message to Fn
+	Derived []*Message // in callers that get the message as a result of Fn
+	callees []*Message // in called functions that get the message as an argument
 	passed  []passing
 
 	// isCopy is true if an assignment such as *input = defaults sets the whole message.
@@ -46,11 +46,11 @@ type Message struct {
 	// RoleDedup.
 	setInCopies map[Role]bool
 
-	// evidence is the result of EvidenceOf, or nil before the first call.
+	// evidence caches the result of EvidenceOf. It is nil before the first call.
 	evidence *evidence
 
-	batches []*Message            // inputs of batch calls, with this message as an entry
-	sends   []ssa.CallInstruction // sending calls of this message, except for batches
+	batches []*Message            // batch inputs that contain this message as an entry
+	sends   []ssa.CallInstruction // calls that send this message alone, not in a batch
 }
 
 // passing is a call with a message as argument; param is the called function's parameter
@@ -76,8 +76,8 @@ func (m *Message) All(r Role) []Set {
 	return sets
 }
 
-// related calls yield for m, and for each Message about the same message in a called
-// function.
+// related calls yield for m, and for the Message of each called function that makes or
+// changes the same message. The functions may be called directly or indirectly.
 func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 	if seen[m] {
 		return
@@ -97,7 +97,7 @@ func (m *Message) Has(r Role) bool { return len(m.All(r)) > 0 }
 // complete reports whether the analysis sees all assignments to the fields of m. A field
 // without an assignment is then certainly unset.
 func (m *Message) complete() bool {
-	return !m.setElsewhere && !m.isCopy && !m.returned && (!m.copyReturned || len(m.batches) > 0)
+	return !m.setByUnknownCode && !m.isCopy && !m.returned && (!m.copyReturned || len(m.batches) > 0)
 }
 
 // Absent reports whether the fields with the role r are certainly never set, or set only to
@@ -116,9 +116,9 @@ func IsEmptyText(v ssa.Value) bool {
 	return ok && (c.Value == nil || c.Value.ExactString() == `""`)
 }
 
-// Origins returns the origins, such as parameters and clocks, of the values in the fields
-// with the role r. If several functions build the message, Origins follows the
-// assignments in all these functions. For inputs, see [flow.Tracer].
+// Origins returns the parameters, clocks and other origins of the values in the fields
+// with the role r, in all functions that build the message. For the parameter inputs, see
+// the field Inputs of [flow.Tracer].
 func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	var found []flow.Origin
 	if len(m.bases) > 0 || len(m.callees) > 0 {
@@ -242,15 +242,15 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, message
 	}
 }
 
-// inheritFlags sets setElsewhere and isCopy of m if they are true for the same message in
-// a called function. It ignores parameters, because setElsewhere is true for every
-// parameter.
+// inheritFlags sets setByUnknownCode and isCopy of m if they are true for the same
+// message in a called function. A message that the called function got as a parameter
+// does not count, because its setByUnknownCode is always true.
 //
 // inheritFlags also adds m to the field Derived of each message in m.bases.
 func (m *Message) inheritFlags() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
-			m.setElsewhere = m.setElsewhere || x.setElsewhere
+			m.setByUnknownCode = m.setByUnknownCode || x.setByUnknownCode
 			m.isCopy = m.isCopy || x.isCopy
 		}
 	})
@@ -264,8 +264,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends finds messages sent by called functions. If a function sends a message from
-// its arguments, the call of this function counts as a send of the message.
+// spreadSends handles functions such as send(client, input) that send a message argument.
+// The call of such a function counts as a send of the message.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {
@@ -278,16 +278,17 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// noteCopies sets the field setInCopies of each message m. Another message of the same
-// type may be a copy of m if its field isCopy or setElsewhere is true.
+// noteCopies records in m.setInCopies which fields may be set in copies of the message m.
+// A message of the same type may be such a copy if its field isCopy or setByUnknownCode
+// is true.
 func noteCopies(messages []*Message) {
 	for _, other := range messages {
-		if !other.setElsewhere && !other.isCopy {
+		if !other.setByUnknownCode && !other.isCopy {
 			continue
 		}
 		for _, m := range messages {
-			// The copy may be in any function if m is returned by value or in a slice.
-			// Otherwise the copy must be in the same function as m.
+			// Copies can be in other functions only if m is returned, by value or in a
+			// slice.
 			if m == other || m.Shape != other.Shape || flow.Outermost(m.Fn) != flow.Outermost(other.Fn) && !m.isInReturnedSlice() && !m.copyReturned {
 				continue
 			}

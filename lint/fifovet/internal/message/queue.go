@@ -16,13 +16,14 @@ const (
 	// queue by a constant.
 	NotFIFO evidence = iota
 
-	// MaybeFIFO means that the message has a group ID, or has a deduplication ID only on
-	// some paths through the code. A standard queue also accepts a group ID (F-149).
+	// MaybeFIFO means that the message has a group ID, or that only some paths through
+	// the code set a deduplication ID. A group ID proves nothing, because standard queues
+	// accept group IDs as well (F-149).
 	MaybeFIFO
 
-	// SurelyFIFO means that at least one condition is true: the queue has a constant name
-	// ending in .fifo, every path sets a deduplication ID, or the message's type belongs
-	// to package sqsfifo.
+	// SurelyFIFO means one of three things: the queue has a constant name ending in
+	// .fifo, the message always has a deduplication ID (refused by standard queues), or
+	// the message's type belongs to package sqsfifo.
 	SurelyFIFO
 )
 
@@ -152,7 +153,8 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 }
 
 // EvidenceOf reports whether the message goes to a FIFO queue: certainly, maybe or not.
-// If the function returns the message, stronger evidence in its callers counts instead.
+// If the function returns the message, its callers may know more about the queue. The
+// strongest answer counts.
 func (p *Index) EvidenceOf(m *Message) evidence {
 	if m.Shape.Sdk {
 		return SurelyFIFO
@@ -224,9 +226,8 @@ func (p *Index) contentBased(m *Message) bool {
 }
 
 // leavesOut reports whether some path to the send assigns no field with the role r. If
-// the parameter required is not RoleNone, this path must assign a field with the role
-// required.
-func (p *Index) leavesOut(m *Message, r, required Role) bool {
+// requiredRole is not RoleNone, only paths that assign a field with requiredRole count.
+func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
 			return false // assignments in the called function are not followed
@@ -261,14 +262,15 @@ func (p *Index) leavesOut(m *Message, r, required Role) bool {
 	}
 	inherited := false
 	for _, x := range append(m.bases, m.callees...) {
-		inherited = inherited || x.Has(required)
+		inherited = inherited || x.Has(requiredRole)
 	}
-	if required != RoleNone && !inherited {
+	if requiredRole != RoleNone && !inherited {
 		w.required = map[*ssa.BasicBlock]bool{}
-		for _, s := range m.Sets[required] {
-			// Ignore empty values. If the value for the role r may be nil on some paths,
-			// a value here that may be nil is probably nil on the same paths. Ignore this
-			// value as well.
+		for _, s := range m.Sets[requiredRole] {
+			// An empty value does not set the field. If this value and the value for the
+			// role r may both be nil, they are probably nil on the same paths: ignore
+			// this value as well. Whether the result of a call is nil does not depend on
+			// the path.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}
@@ -277,7 +279,7 @@ func (p *Index) leavesOut(m *Message, r, required Role) bool {
 			}
 		}
 	}
-	w.role = r
+	w.unsetRole = r
 	return w.find()
 }
 
@@ -336,8 +338,7 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is a result of a call. Whether a result is nil depends
-// on the called function, not on the path to the send.
+// isResult reports whether a value is a result of a call.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

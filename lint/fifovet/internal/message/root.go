@@ -53,16 +53,16 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 		if ref == m.Root {
 			made, ok := p.madeBy(ref)
 			m.bases = made
-			m.setElsewhere = m.setElsewhere || !ok
+			m.setByUnknownCode = m.setByUnknownCode || !ok
 		}
 	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
-		// A message that begins as a parameter or a variable was made by other code, and
-		// this code may have set any field.
-		m.setElsewhere = m.setElsewhere || ref == m.Root
+		// The function did not make the message, but got it as a parameter or from a
+		// variable. Other code may have set any field.
+		m.setByUnknownCode = m.setByUnknownCode || ref == m.Root
 	case *ssa.IndexAddr:
-		m.setElsewhere = m.setElsewhere || !startsEmpty(ref)
+		m.setByUnknownCode = m.setByUnknownCode || !startsEmpty(ref)
 	default:
-		m.setElsewhere = true
+		m.setByUnknownCode = true
 	}
 	for _, instr := range flow.Referrers(ref) {
 		switch instr := instr.(type) {
@@ -77,21 +77,21 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 					p.followUses(m, load, seen)
 				}
 			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
-				m.setElsewhere = true
+				m.setByUnknownCode = true
 			}
 		case *ssa.Return:
 			m.returned = true
 		case *ssa.Phi, *ssa.MapUpdate, *ssa.Send:
-			m.setElsewhere = true
+			m.setByUnknownCode = true
 		case *ssa.UnOp:
 			returned, escapes := usesOfCopy(instr)
 			m.copyReturned = m.copyReturned || returned
-			m.setElsewhere = m.setElsewhere || escapes
+			m.setByUnknownCode = m.setByUnknownCode || escapes
 		case *ssa.MakeInterface:
 			for _, use := range flow.Referrers(instr) {
 				if c, ok := use.(ssa.CallInstruction); ok {
 					if callee := flow.CalleeOf(c.Common()); callee == nil || !flow.IsPure(callee) && !flow.IsReader(callee) {
-						m.setElsewhere = true
+						m.setByUnknownCode = true
 					}
 				}
 			}
@@ -105,7 +105,7 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			callee := flow.CalleeOf(instr.Common())
 			switch {
 			case callee == nil:
-				m.setElsewhere = !p.followCall(m, instr, ref, seen) || m.setElsewhere
+				m.setByUnknownCode = !p.followCall(m, instr, ref, seen) || m.setByUnknownCode
 			case IsSend(callee) && !isOwn(instr.Common()), flow.IsReader(callee):
 			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
 				if v := instr.Value(); v != nil {
@@ -114,18 +114,18 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			case callee.Name() == "Validate" || callee.Name() == "String":
 			default:
 				if !p.followCall(m, instr, ref, seen) {
-					m.setElsewhere = true
+					m.setByUnknownCode = true
 				}
 			}
 		}
 	}
 }
 
-// usesOfCopy examines the uses of load, a copy of a message. It reports whether the
-// function returns the copy, and whether the copy escapes to unknown code in another way,
-// for example as an argument. A copy in a slice does not escape.
-func usesOfCopy(load *ssa.UnOp) (returned, escapes bool) {
-	for _, instr := range flow.Referrers(load) {
+// usesOfCopy examines the uses of a copy of a message. It reports whether the function
+// returns the copy, and whether the copy escapes to unknown code, for example as an
+// argument. A copy in a slice does not escape, because linkBatches follows slices.
+func usesOfCopy(copied *ssa.UnOp) (returned, escapes bool) {
+	for _, instr := range flow.Referrers(copied) {
 		switch instr := instr.(type) {
 		case *ssa.Return:
 			returned = true

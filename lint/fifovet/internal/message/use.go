@@ -25,18 +25,18 @@ type Use struct {
 
 	M *Message // nil if Value is an argument
 
-	// via is the called function if Value is an argument. It is nil otherwise, and for a
-	// function literal.
+	// via is the called function if Value is an argument. For other values, and for calls
+	// of function literals, via is nil.
 	via *types.Func
 
 	Evidence     evidence
-	Alone        bool // the message's field consists only of Value and constants
+	Alone        bool // the field contains only Value and constants, as in "order-" + id
 	ContentBased bool // the code may send the message without a deduplication ID
 	dedup        dedupParam
-	many         bool // Value is in more than one message
+	many         bool // several messages contain Value
 	NoGroup      bool // Value is a queue URL, and messages to this queue have no group
 	Payload      bool // Value is an event passed to a Producer of package sqsfifo
-	encoded      bool // Value is an argument, and the called function encodes it as JSON
+	encoded      bool // the called function encodes Value, an argument, as JSON
 
 	Slice *flow.Tracer
 }
@@ -149,9 +149,8 @@ func ParameterOf(origins []flow.Origin) dedupParam {
 	return dedupParam{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the rules must also check the callers of the message's
-// function for a missing deduplication ID. They must if the function gets the ID as a
-// parameter, or never sets an ID.
+// concernsCallers reports whether the rules must also check callers for a missing
+// deduplication ID: either the callers choose the ID, or no code sets an ID.
 func (m *Message) concernsCallers(dedup dedupParam) bool {
 	return dedup.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -166,9 +165,8 @@ func (p *Index) repeated(m *Message) bool {
 	return slices.ContainsFunc(m.SendCalls(), func(c ssa.CallInstruction) bool { return flow.Cycle(c.Block())[c.Block()] })
 }
 
-// usesOfArguments returns a Use for each argument of the call c that the called function
-// puts into a message. The function must belong to another package. An event passed to a
-// Producer of package sqsfifo also counts as such an argument.
+// usesOfArguments handles calls of functions in other packages. It returns a Use for each
+// argument that becomes part of a message, such as event in producer.Send(ctx, event).
 func (p *Index) usesOfArguments(c flow.Call) []*Use {
 	if event, ok := payloadOf(c); ok {
 		return []*Use{{
@@ -217,8 +215,8 @@ func isAlwaysEmpty(origins []flow.Origin) bool {
 }
 
 // evidenceAt reports whether the call c sends its message to a FIFO queue: certainly,
-// maybe or not. If c passes a queue URL with a known name, evidenceAt decides by this
-// name. Otherwise it returns s.Evidence, found in the code of the called function.
+// maybe or not. If c passes the URL of a queue with a known name, such as orders.fifo,
+// the name decides. Otherwise the code of the called function decides (s.Evidence).
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -246,9 +244,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// recordParameters records the parameters from which the value of u comes, because the
-// callers choose their values. It returns a Use for each argument that calls in this
-// package pass for these parameters.
+// recordParameters handles a value u that comes from function parameters, so callers
+// choose the value. It records the parameters, and returns a Use for each argument that
+// calls in this package pass for them.
 func (p *Index) recordParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -310,8 +308,8 @@ func (u *Use) Written(o flow.Origin) bool {
 	return flow.JSONVisible(flow.TypeAt(flow.EncodedType(u.Value), u.Path), o.Under)
 }
 
-// SentInRange reports whether the origin o is a range loop over a map, and each iteration
-// of the loop makes a separate message.
+// SentInRange reports whether o is a range loop over a map, and u is a value in a message
+// made inside the loop: a separate message for each map entry.
 func SentInRange(u *Use, o flow.Origin) bool {
 	r, ok := o.Root.(*ssa.Range)
 	if !ok || u.Instr == nil {
@@ -352,8 +350,8 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		// A function literal may make the message from a value computed outside of the
-		// literal.
+		// If a function literal makes the message, a value computed outside of the
+		// literal is the same in each call of the literal.
 		return at.Parent() != u.Fn && o.Frame == nil
 	}
 	made, ok := u.M.Root.(ssa.Instruction)

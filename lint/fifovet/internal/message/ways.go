@@ -15,9 +15,8 @@ type pathSearch struct {
 	p *Index
 	m *Message
 
-	// role is the meaning of a field, such as RoleDedup. The searched path sets no field
-	// with this role.
-	role Role
+	// The path must not set a field with this role, such as RoleDedup.
+	unsetRole Role
 
 	start    *ssa.BasicBlock
 	made     *ssa.BasicBlock          // block with the creation of the message
@@ -207,11 +206,11 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path, if this is
-// known.
+// isEmpty reports whether a text or a pointer is empty on the current path. The result
+// known is false if the path does not show this.
 func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bool) {
-	// The path sets no field with the role w.role, so a value read from such a field is
-	// empty.
+	// The search follows only paths that leave the fields with w.unsetRole empty. A value
+	// read from such a field is therefore empty.
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
 	}
@@ -229,18 +228,18 @@ func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bo
 		}
 		return a.truth == (cond.Op == token.EQL), true
 	}
-	switch is := w.valueOf(v).(type) {
+	switch value := w.valueOf(v).(type) {
 	case *ssa.Const:
-		return IsEmptyText(is), true
+		return IsEmptyText(value), true
 	case *ssa.Call, *ssa.BinOp:
-		// If the path replaced v with a computed value, such as a default for an empty
-		// text, this value counts as not empty.
-		return false, is != v
+		// If the path selects a computed value for v, such as a default ID, assume that
+		// the value is not empty. If v itself is the computed value, nothing is known.
+		return false, value != v
 	}
 	return false, false
 }
 
 func (w *pathSearch) isField(load *ssa.UnOp) bool {
 	addr, ok := load.X.(*ssa.FieldAddr)
-	return ok && w.role != RoleNone && w.p.rootOf(addr.X, 0) == w.m.Root && w.m.Shape.Fields[flow.FieldName(addr.X.Type(), addr.Field)] == w.role
+	return ok && w.unsetRole != RoleNone && w.p.rootOf(addr.X, 0) == w.m.Root && w.m.Shape.Fields[flow.FieldName(addr.X.Type(), addr.Field)] == w.unsetRole
 }

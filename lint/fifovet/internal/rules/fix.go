@@ -29,9 +29,8 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField returns the edit for deleting a field from a composite literal. The deleted
-// text ends where the next field begins. For the last field, it begins where the previous
-// field ends.
+// removeField returns the edit that deletes a field from a composite literal. The edit
+// also deletes the comma after the field, or before the last field.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)

@@ -44,9 +44,9 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	}
 
 	// Look at all names that the package uses. A name such as SendMessageInput shows that
-	// the package needs the full analysis. Collect the clocks and random sources in the
-	// map random.
-	random := make(map[types.Object]bool)
+	// the package needs the full analysis. The map randomObjects collects clocks and
+	// random sources.
+	randomObjects := make(map[types.Object]bool)
 	for _, obj := range pass.TypesInfo.Uses {
 		if obj.Pkg() == nil || obj.Pkg() == pass.Pkg && !messaging {
 			continue
@@ -72,18 +72,18 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 					return all, reach
 				}
 				if pass.ImportObjectFact(obj, &flow.NondetFact{}) {
-					random[obj] = true
+					randomObjects[obj] = true
 				}
 			}
 			if flow.Sources(s.nondet).SourceOf(obj) || flow.Qualified(obj) == "crypto/rand.Read" {
-				random[obj] = true
+				randomObjects[obj] = true
 			}
 		}
 	}
 	if messaging && path == flow.SDKPath {
 		return all, reach
 	}
-	if pass.Pkg.Name() != "main" && (len(random) > 0 && returnsMinted(pass, random) || nameMisleads(pass)) {
+	if pass.Pkg.Name() != "main" && (len(randomObjects) > 0 && returnsRandom(pass, randomObjects) || nameMisleads(pass)) {
 		return sources, reach
 	}
 	return nothing, reach
@@ -124,12 +124,10 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether the analysis of other packages could misjudge a function
-// of this package by its name or parameters. Then this package needs an analysis, to
-// export facts about the function.
-//
-// The function must be exported. Its name is like NewID, or it may call a function
-// parameter again after an error.
+// nameMisleads reports whether importing packages need facts about a function of this
+// package, because its name may mislead. A function NewID may derive the ID from its
+// arguments. A function Retry may call its parameter only once, and a function with
+// another name may call its parameter in a loop.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -180,11 +178,10 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 	return found
 }
 
-// returnsMinted reports whether an exported function may return a value from a clock or
-// random source. The map random has the known sources. returnsMinted adds each
-// package-level variable of a function type, and each function that may return such a
-// value.
-func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
+// returnsRandom reports whether an exported function may return a clock reading or a
+// random value. The map randomObjects has the known functions with such results.
+// returnsRandom adds functions and variables of this package to the map.
+func returnsRandom(pass *analysis.Pass, randomObjects map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
 		uses []types.Object
@@ -193,9 +190,9 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
 			// The variable may hold a clock or random source, as in var now = time.Now.
-			// Treat it as a source here. The later analysis of the SSA form corrects
-			// wrong guesses.
-			random[v] = true
+			// Assume this for each such variable: the later analysis corrects wrong
+			// guesses.
+			randomObjects[v] = true
 		}
 	}
 	for _, file := range pass.Files {
@@ -216,11 +213,11 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 				}
 				switch obj := pass.TypesInfo.Uses[id].(type) {
 				case *types.Func:
-					if random[obj.Origin()] || random[obj] || obj.Pkg() == pass.Pkg {
+					if randomObjects[obj.Origin()] || randomObjects[obj] || obj.Pkg() == pass.Pkg {
 						b.uses = append(b.uses, obj.Origin())
 					}
 				case *types.Var:
-					if random[obj] {
+					if randomObjects[obj] {
 						b.uses = append(b.uses, obj)
 					}
 				}
@@ -234,13 +231,13 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	for range maxPassOn {
 		for _, b := range bodies {
 			for _, u := range b.uses {
-				if !random[u] {
+				if !randomObjects[u] {
 					continue
 				}
 				if b.fn.Exported() {
 					return true
 				}
-				random[b.fn] = true
+				randomObjects[b.fn] = true
 				break
 			}
 		}
@@ -260,7 +257,7 @@ func returnsData(fn *types.Func) bool {
 // reachFact describes a package together with its direct and indirect imports.
 type reachFact struct {
 	SDK   bool // package sqsfifo is imported, directly or indirectly
-	Facts bool // some function has a fact for importing packages, such as SinkFact
+	Facts bool // the package or an import exports facts about functions, such as SinkFact
 }
 
 func (*reachFact) AFact() {}

@@ -70,8 +70,9 @@ func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) 
 		case o.Kind == flow.FromSource && attrname.Event(a.Name):
 			lost, found = o, true
 		default:
-			// Another part of the value is in the body or has another purpose, such as
-			// routing to a region. Do not report the attribute.
+			// A part of the attribute's value is in the body, or does not come from the
+			// event, for example a region. The attribute is probably correct: do not
+			// report it.
 			return flow.Origin{}, false
 		}
 	}

@@ -95,15 +95,16 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	p.r.report(f)
 }
 
-// otherwiseConstant reports whether all parts of a value are constants, except the parts
-// from a clock or random source.
+// otherwiseConstant reports whether a value consists only of constants, clock readings
+// and random values.
 func otherwiseConstant(u *message.Use) bool {
 	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
 	return !other
 }
 
-// isFallback reports whether the minted ID is only a default, used if the caller gives no
-// ID.
+// isFallback reports whether the code makes an ID only if there is none:
+//
+//	if id == "" { id = uuid.NewString() }
 func (p *audit) isFallback(u *message.Use) bool {
 	if u.M != nil {
 		for _, s := range u.M.All(u.Role) {
@@ -152,8 +153,8 @@ func (p *audit) isFallback(u *message.Use) bool {
 	return false
 }
 
-// isInBody reports whether the message's body also contains the value that u has from the
-// clock or random source o.
+// isInBody reports whether the clock reading or random value o is also in the body of the
+// message.
 func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	if u.M == nil {
 		return false
@@ -161,8 +162,8 @@ func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 }
 
-// isInAttribute reports whether an attribute of the message also contains the value that
-// u has from the clock or random source o.
+// isInAttribute reports whether the clock reading or random value o is also in an
+// attribute of the message.
 func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
 		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })

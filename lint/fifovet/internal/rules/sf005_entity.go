@@ -16,7 +16,7 @@ func (p *audit) entityKey() {
 			continue
 		}
 		c := flow.Comparison{Known: map[[2]ssa.Value]bool{}}
-		if !c.Same(u.Value, u.M.Sets[message.RoleGroup][0].Value) || !c.Varies || p.mintedByCaller(u) {
+		if !c.Same(u.Value, u.M.Sets[message.RoleGroup][0].Value) || !c.Varies || p.callerPassesRandomID(u) {
 			continue
 		}
 		p.r.report(finding{
@@ -26,10 +26,10 @@ func (p *audit) entityKey() {
 	}
 }
 
-// mintedByCaller reports whether a value is a parameter, and at least one call in this
-// package passes a fresh random ID for it. Such an ID belongs to one event, so SF005
-// permits it.
-func (p *audit) mintedByCaller(u *message.Use) bool {
+// callerPassesRandomID reports whether a value is a parameter, and some call in this
+// package passes a random ID for the parameter. Each event then has a different ID, so
+// SF005 permits the ID.
+func (p *audit) callerPassesRandomID(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {
 		return false

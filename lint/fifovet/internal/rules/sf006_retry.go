@@ -44,8 +44,8 @@ func (p *audit) checkRetry(u *message.Use) {
 			}
 			once := "call it once, before the first attempt"
 			if u.Role == message.RoleBody {
-				// A fix inside this function is not enough, because a caller that repeats
-				// the whole function still changes the body.
+				// Moving the call out of the loop is not enough: a caller may repeat the
+				// whole function, and this changes the body.
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
@@ -68,11 +68,12 @@ type attempt struct {
 	values     []ssa.Value         // values in the message
 }
 
-// attempts returns the sends of the message of u. The instruction sourceCall calls the
-// clock or random source of u.
+// attempts returns the sends of a message with the value u. The instruction sourceCall
+// calls the clock or random source of u.
 //
-// If the function with sourceCall returns the message, the callers of this function send
-// the message. The sourceCall of such an attempt is the caller's call of the function.
+// The call and the send may be in different functions. For example, newMessage calls the
+// source and returns the message, and its caller sends the message. The field sourceCall
+// of this attempt is the caller's call of newMessage.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -101,13 +102,13 @@ func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 }
 
 // isRetried reports whether the code repeats a failed send with a new value from the
-// clock or random source. The code may do this in one of these ways:
+// clock or random source, in one of these ways:
 //
-//   - A loop contains both calls of the attempt. The result is then the loop's position.
+//   - A loop calls both the source and the send. The result is then the loop's position.
 //   - A function such as retry.Do calls the sending function again.
 //   - The sending function calls itself after an error.
-//   - A caller does one of these things. isRetried examines callers of callers, up to the
-//     given number of levels.
+//   - A caller repeats its call of the sending function in one of these ways. The parameter
+//     levels limits the search through callers of callers.
 func (p *audit) isRetried(try attempt, levels int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
@@ -172,10 +173,9 @@ func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
 	return false
 }
 
-// sameArguments reports whether a recursive call handles the same message again. The call
-// must pass at least one of the function's parameters unchanged. It must not pass a part
-// of a slice, such as events[1:], because the call then handles other messages. The
-// receiver and the context do not count.
+// sameArguments guesses whether a recursive call handles the same message again. The call
+// must pass at least one parameter unchanged, not counting the receiver and the context.
+// A call with a part of a slice, such as events[1:], handles other messages.
 func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	same := false
 	for i, arg := range c.Common().Args {

@@ -17,9 +17,10 @@ func (p *audit) randomGroupID() {
 		u *message.Use
 		o flow.Origin
 	}
-	// fromSource has the group IDs from clocks and random sources. For each call of such
-	// a source, messages has the keys of the messages with the result of this call.
+	// fromSource lists the group IDs that come from clocks and random sources.
 	var fromSource []groupUse
+	// messages maps each call of a clock or random source to the set of messages (see
+	// Use.Key) that get the result as their group ID.
 	messages := map[ssa.Instruction]map[any]bool{}
 	for _, u := range p.uses {
 		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {

@@ -32,8 +32,8 @@ func (p *audit) invalidID() {
 // constant part has a character that SQS refuses, or if the parts of known length are
 // together too long.
 func (p *audit) legalParts(u *message.Use) {
-	// SQS does not limit sqsfifo's dedupe key, because sqsfifo sends the key in the body.
-	// If the ID is only a part of u.Value (see u.Path), the text of the ID is unknown.
+	// Skip the dedupe key of package sqsfifo: the key is sent in the body, so SQS does not
+	// check it. Skip an ID that is only a part of u.Value: its text is unknown.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return
 	}
@@ -65,8 +65,8 @@ const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
-	// SQS does not limit sqsfifo's dedupe key, because sqsfifo sends the key in the body.
-	// An ID with several origins is not a single constant.
+	// Skip the dedupe key of package sqsfifo: the key is sent in the body, so SQS does not
+	// check it. Skip an ID that is not a single constant.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return
 	}
@@ -110,9 +110,9 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText reports whether the ID and the body have the same value, and this value is
-// probably a whole body. The value must be a parameter or field. Its type must be a
-// slice, or its name must mean a body, as payload does.
+// sameText guesses whether the ID is the whole body: both come from the same parameter or
+// field. Its type must be a slice, or its name must mean a body, such as payload or
+// msgBody.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

@@ -39,8 +39,8 @@ func (p *audit) fifoDelay() {
 }
 
 // variableDelay reports whether the delay of a message is not constant and the queue has
-// the name of a FIFO queue. A delay that comes from a parameter does not count if this
-// package calls the function: fifoDelay then checks the arguments of these calls.
+// the name of a FIFO queue. A delay from a function parameter does not count if this
+// package calls the function, because fifoDelay checks the arguments of the calls.
 func (p *audit) variableDelay(u *message.Use) bool {
 	if u.M == nil {
 		return false
@@ -55,10 +55,10 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// neverTogether reports whether the code sets the group ID, or the deduplication ID, only
-// on paths without the delay. The delay is then probably for a standard queue. The
-// instruction assigned sets the delay.
-func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
+// neverTogether reports whether the code sets the group ID, or the deduplication ID, but
+// never together with the delay. The messages with the delay probably go to a standard
+// queue. The instruction setDelay sets the delay.
+func (p *audit) neverTogether(m *message.Message, setDelay ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0
 		for _, g := range m.All(r) {
@@ -66,7 +66,7 @@ func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool
 				continue
 			}
 			sets++
-			if g.Instr.Parent() == assigned.Parent() && !flow.ComesBefore(g.Instr, assigned) && !flow.ComesBefore(assigned, g.Instr) {
+			if g.Instr.Parent() == setDelay.Parent() && !flow.ComesBefore(g.Instr, setDelay) && !flow.ComesBefore(setDelay, g.Instr) {
 				apart++
 			}
 		}

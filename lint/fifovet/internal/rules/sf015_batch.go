@@ -105,8 +105,8 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// usedAsWhole reports whether the code uses more of a slice field than its elements. For
-// example, it passes the slice to a function, or compares the length outside of a loop.
+// usedAsWhole reports whether the code passes a slice to a function, compares its length
+// outside of a loop, or uses it in any way other than reading elements.
 func usedAsWhole(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
