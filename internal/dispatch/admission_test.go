@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// An item is submitted with Known set, because its event is already stored. The item gets
-// its outcome in the order of its group, without a request.
+// An item with the field Known set is not sent, because SQS already has its event. The
+// item is still reported in order.
 func TestAKnownItem(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		first := c.make("a", 3)
@@ -27,8 +27,8 @@ func TestAKnownItem(t *testing.T) {
 	})
 }
 
-// Admit decides Stored for an item. The item gets its outcome in the order of its group,
-// without a request.
+// SQS already has the event of the first item, so Admit answers Stored. The item is not
+// sent, but is still reported in order.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -85,9 +85,9 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 	}
 }
 
-// Admit always decides Later for an item, so the item is never sent. It gets its outcome
-// when the time Options.RetryFor is over, counted from the first call of Admit.
-func TestTheTimeToBePutOff(t *testing.T) {
+// Admit puts the first item off again and again, so the item is never sent. When the time
+// Options.RetryFor is over, the item gets its outcome.
+func TestPuttingOffEndsAfterRetryFor(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
 	try(t, o, func(t *testing.T, c *modelSender) {
@@ -98,6 +98,7 @@ func TestTheTimeToBePutOff(t *testing.T) {
 		require.Equal(t, Outcome{Fate: attempt.NotStored}, c.outcome(items[0]).Outcome)
 		require.Equal(t, 1200*time.Millisecond, c.outcome(items[0]).at)
 
+		// The time counts from the first call of Admit, although the first attempt is later.
 		late := c.item("b")
 		c.admit = putOff(late, 2, 450*time.Millisecond)
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
@@ -143,8 +144,8 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// changeOnce sets the functions admit and revise. Before the first attempt of the item, Admit
-// decides [Change], so that the dispatcher calls Revise. Revise calls the function modify.
+// changeOnce makes Admit decide [Change] once, for the given item. The dispatcher then
+// calls Revise, which calls modify to change the item.
 func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 	done := false
 	c.revise = func(i *item) {

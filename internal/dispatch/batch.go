@@ -9,23 +9,22 @@ import (
 )
 
 const (
-	// firstBackoff is the longest wait after two failed attempts of an item in a row. Each
-	// further failure doubles the wait, up to mostBackoff. After the first failure the item
-	// does not wait.
+	// The first retry of an item starts immediately. The second retry waits at most
+	// firstBackoff. This maximum doubles with each further retry, up to maxBackoff.
 	firstBackoff = 10 * time.Millisecond
-	mostBackoff  = 5 * time.Second
+	maxBackoff   = 5 * time.Second
 )
 
 // backoff returns the wait after the given number of failed attempts in a row. The result
-// is random, between half of the full wait and the full wait, so that many producers do
-// not retry at the same time.
+// is random, between half of the maximum and the maximum, so that many producers do not
+// retry at the same time.
 func backoff(failures uint8) time.Duration {
 	if failures <= 1 {
 		return 0
 	}
-	d := mostBackoff
+	d := maxBackoff
 	if failures < 11 {
-		d = min(firstBackoff<<(failures-2), mostBackoff)
+		d = min(firstBackoff<<(failures-2), maxBackoff)
 	}
 	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 }
@@ -168,8 +167,8 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			// Stop at an item in a call of Prepare: this item and the later items of its
-			// group must wait.
+			// Sender.Prepare runs for this item, so a request cannot yet contain the item
+			// or the later items of its group.
 			if it.phase != waiting {
 				break
 			}
@@ -222,7 +221,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if it.phase == decided {
 			continue
 		}
-		// Stop at an item in a call of Prepare: this item and the later items of the group
+		// Sender.Prepare runs for this item, so the item and the later items of the group
 		// must wait.
 		if it.phase != waiting {
 			break
@@ -231,9 +230,10 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		// After the first item of the group, stop at an item that must be sent alone or not
-		// at all (mayFollow), or at a second item with the same event.
-		if len(b.items) > first && (!d.mayFollow(it) || contains(b.items[first:], it.Key)) {
+		// The request must not have two items with the same key, and some items must not
+		// share a request with earlier items of their group. Leave the rest of the group
+		// for a later request.
+		if len(b.items) > first && (!d.mayShareRequest(it) || contains(b.items[first:], it.Key)) {
 			break
 		}
 		b.items = append(b.items, it)
@@ -247,16 +247,17 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 	return len(b.items) > first
 }
 
-// mayFollow reports whether an item may join earlier items of its group in a request. In a
-// paused group, no item may join: the failed item is sent again alone.
-func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
+// mayShareRequest reports whether an item may be in a request together with earlier items
+// of its group. In a paused group this is not permitted: the failed item is sent again
+// alone.
+func (d *Dispatcher[M]) mayShareRequest(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
-// startAttempt counts an attempt of an item that joins a request or a call of
-// Sender.Prepare. After a call of Prepare, takeBack undoes the count.
+// startAttempt counts an attempt when an item joins a request, or when Sender.Prepare is
+// called for the item. If the item is not sent, takeBack undoes the count.
 func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
-	if it.attempts == 0 && !it.deferred {
+	if it.attempts == 0 && !it.deferred { // after Later, the time for retries is already running
 		it.firstAttempt = now.Sub(d.began)
 	}
 	it.attempts++

@@ -248,7 +248,7 @@ func TestBackoff(t *testing.T) {
 			pause := c.starts[i] - c.starts[i-1] - time.Millisecond
 			assert.GreaterOrEqual(t, pause, wait/2, "retry %d", i)
 			assert.LessOrEqual(t, pause, wait, "retry %d", i)
-			wait = min(2*wait, mostBackoff)
+			wait = min(2*wait, maxBackoff)
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestTooLateForARetry(t *testing.T) {
 	})
 }
 
-// After very many failures the wait between attempts is still mostBackoff.
+// After very many failures the wait between attempts is still maxBackoff.
 func TestBackoffStaysLong(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Hour
@@ -292,7 +292,7 @@ func TestBackoffStaysLong(t *testing.T) {
 		c.flush()
 		require.Greater(t, len(c.starts), 600)
 		for i := 12; i < len(c.starts); i++ {
-			require.GreaterOrEqual(t, c.starts[i]-c.starts[i-1], mostBackoff/2, "retry %d", i)
+			require.GreaterOrEqual(t, c.starts[i]-c.starts[i-1], maxBackoff/2, "retry %d", i)
 		}
 	})
 }

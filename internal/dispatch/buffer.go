@@ -65,8 +65,8 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		return ErrClosed
 	}
 	b.waiters.Remove(place)
-	// All waiters wait for the first waiter. If this caller was the first, the next waiter
-	// may need less room and fit now.
+	// If this caller was the first in the list, it may have needed more than the free room.
+	// The next caller may fit now.
 	b.admit()
 	return context.Cause(ctx)
 }

@@ -192,7 +192,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		}
 		b.items = 0
 		began := time.Now()
-		for i := n - 1; i >= 0; i -= 2 { // every second waiter; the next loop removes the others
+		for i := n - 1; i >= 0; i -= 2 { // the odd indexes; the next loop has the even indexes
 			b.waiters.Remove(places[i])
 			b.admit()
 		}

@@ -32,7 +32,7 @@ func (c *modelSender) check() {
 	for _, r := range c.reports {
 		rec := c.items[r.n]
 		c.checkReport(rec, r)
-		if rec.blocking {
+		if rec.anyOrder {
 			continue
 		}
 		// An item whose context has ended need not wait for earlier items. It must only be
@@ -77,9 +77,9 @@ func (c *modelSender) checkReport(rec *itemState, r report) {
 	}
 }
 
-// reordered returns the overtaken items: the service has stored a later item of the group
-// before such an item. Only items reported as stored count. If skipReported is true,
-// reordered leaves out the items with Outcome.Overtaken.
+// reordered returns the items that the service stored after a later item of the same
+// group. It considers only items reported as stored. If skipReported is true, it also
+// ignores items with Outcome.Overtaken set.
 func (c *modelSender) reordered(skipReported bool) (found []string) {
 	skip := map[int]bool{}
 	for _, r := range c.reports {

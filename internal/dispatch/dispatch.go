@@ -101,14 +101,14 @@ type Sender[M any] interface {
 	// the item: SQS could otherwise store the item although Conclude has returned NotStored.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release returns the fate of an item after the item's last request. The dispatcher
-	// calls Release once after Conclude, as soon as the item is in no request and in no
-	// call of Prepare. There is no call if the answer to this last request shows that SQS
-	// stored the item.
+	// Release returns the final fate of an item. The dispatcher calls Release once after
+	// Conclude, when no request contains the item and no call of Prepare runs for it. If a
+	// request was under way during Conclude, and its answer shows that SQS stored the item,
+	// Release is not called.
 	//
-	// The result pauseEnd is for an item that pauses its group under [PauseInDoubt]: the
-	// pause ends at this time at the latest. After the zero time, only a resend of the item
-	// or a call of Resume ends the pause.
+	// If the item pauses its group under [PauseInDoubt], the pause ends at pauseEnd at the
+	// latest. If pauseEnd is zero, the pause has no time limit: it ends when SQS stores a
+	// resend of the item, or when Resume is called.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
 	// GiveUpAt returns a time limit for the retries of an item, in addition to the limit
@@ -230,7 +230,7 @@ type Dispatcher[M any] struct {
 	firstSpare *groupQueue[M]
 	spares     int
 
-	prepared int          // number of items prepared by Sender.Prepare, or in a call of Prepare
+	prepared int          // number of items that are prepared or being prepared (Sender.Prepare)
 	ready    groupList[M] // groups whose next item may be sent
 	delayed  groupHeap[M] // groups whose next attempt has to wait
 
@@ -256,11 +256,11 @@ type Dispatcher[M any] struct {
 
 	toReport  groupList[M] // groups with outcomes that wait for a reporter
 	reporters int
-	usesStore bool   // an outcome has had to wait for the sender's store (MarkRecording)
+	usesStore bool   // a report has waited for the sender's store at least once (MarkRecording)
 	reported  uint64 // number of reported outcomes
 
-	// Room of reported items that the dispatcher has not yet given back to the buffer (see
-	// freeBatch).
+	// Reported items that still occupy room in the buffer, and the bytes of this room. The
+	// room is freed for several items together (see freeBatch).
 	unreturnedItems, unreturnedBytes int
 
 	watchdog *time.Timer // calls watchReporters
@@ -396,7 +396,7 @@ func (d *Dispatcher[M]) Stats() Stats {
 
 // oldest returns the age of the oldest item, counted from Submit. The age may be too low:
 // oldest looks only at the first items of each group, and a few items are out of order. For
-// example, giveUpRecord moves an item in front of older items.
+// example, skipStoreWait moves an item in front of older items.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {
@@ -441,8 +441,8 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if g := d.groups[group]; g != nil {
 			for it := g.head; it != nil; it = it.next {
-				// Also refresh an item in a request: Admit may leave this item for a later
-				// request.
+				// Refresh all items without an outcome. Even an item in a request
+				// (inFlight) may need another request.
 				if it.phase <= inFlight {
 					d.sender.Refresh(it)
 				}

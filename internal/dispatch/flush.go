@@ -131,8 +131,8 @@ func (d *Dispatcher[M]) withdrawAll(cause error) {
 	for _, g := range d.groups {
 		d.withdrawFrom(g, func(*Item[M]) bool { return true }, cause, now)
 		for it := g.outcomes.head; it != nil; it = it.next {
-			if it.isRecording() {
-				it.endRecording(false)
+			if it.waitsForStore() {
+				it.endStoreWait(false)
 				d.unwatch(it)
 			}
 		}

@@ -280,8 +280,8 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 	})
 }
 
-// While a call of Close waits, a second call has a context that ends early. At this time all
-// items are withdrawn, and both calls return.
+// Two calls of Close wait. When the context of the second call ends, all items are
+// withdrawn, and both calls return.
 func TestASecondClose(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {

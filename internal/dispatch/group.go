@@ -6,13 +6,13 @@ import "time"
 // keeps its place. An empty queue may be reused for another group.
 type groupQueue[M any] struct {
 	group string
-	// The embedded list is the queue. It has the items without an outcome, and items whose
-	// outcome must wait for earlier or later items of the group (see moveDecided).
+	// The embedded list is the queue. When an item has an outcome, and this outcome may be
+	// reported (see moveDecided), the item moves from the queue to the list outcomes.
 	itemList[M]
-	outcomes  itemList[M] // items that have left the queue and wait for their reports
-	reporting *Item[M]    // the item in a call of Sender.Report, or nil
+	outcomes  itemList[M] // items to report, in order
+	reporting *Item[M]    // Sender.Report runs for this item; nil without a report
 
-	prepared int // number of items prepared by Sender.Prepare, or in a call of Prepare
+	prepared int // number of items that are prepared or being prepared (Sender.Prepare)
 
 	busy         bool // a request contains items of the group
 	queued       bool // in the list of ready groups or the heap of delayed groups
@@ -21,13 +21,14 @@ type groupQueue[M any] struct {
 	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 
-	// next links the lists of groups: next[readyGroups] is the next group in the list of
-	// ready groups, and next[groupsToReport] in the list of groups to report.
+	// The group can be in two linked lists, and has a link to the following group for each
+	// list: next[readyGroups] for Dispatcher.ready, next[groupsToReport] for
+	// Dispatcher.toReport.
 	next [listKinds]*groupQueue[M]
 }
 
-// firstWaiting returns the next item to send: the first item without an outcome. It returns
-// nil if there is no such item, or if this item is in a request or in a call of Prepare.
+// firstWaiting returns the next item to send: the first item without an outcome. It
+// returns nil if there is no such item, or if this item is being sent or prepared.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
 	for it != nil && it.phase == decided {
@@ -39,12 +40,13 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// mayBeOvertaken reports whether SQS may have stored a later item of the group before this
-// item. Only later items without an outcome count: as soon as a later item has an outcome,
-// noteOvertaker does this work.
+// mayBeOvertaken reports whether SQS may have stored a later item of the group before
+// this item. Later items with an outcome do not count: noteOvertaker and markOvertaken
+// have handled them.
 func (it *Item[M]) mayBeOvertaken() bool {
-	// The search ends at the first untried item: all later items are untried too.
+	// Stop at an untried item: SQS cannot have stored this item or the items after it.
 	for later := it.next; later != nil && later.isTried(); later = later.next {
+		// The request later.doubt, before it.request, may have stored the later item.
 		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
 			return true
 		}

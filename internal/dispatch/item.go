@@ -43,34 +43,36 @@ type Item[M any] struct {
 	prev, next *Item[M] // neighbours in the queue, or in the list groupQueue.outcomes
 	inOutcomes bool     // the item is in the list groupQueue.outcomes
 	epoch      *epoch
-	watcher    *watcher[M] // watches Context, together with other items; nil without a context
-	stop       func() bool // stops the watcher; only in the watcher's last item (see unwatch)
+	watcher    *watcher[M] // shared by all items with this Context; nil if Context never ends
+	stop       func() bool // ends the watching of Context; nil if other items still need it (see unwatch)
 
-	// Neighbours in the list of the watcher, which has all items with the same context.
+	// Neighbours in the watcher's list of items.
 	watchedBefore, watchedAfter *Item[M]
 
 	submitted    time.Duration // time of Submit, since d.began
-	firstAttempt time.Duration // start of the first attempt, since d.began
+	firstAttempt time.Duration // start of the time Options.RetryFor, since d.began
 	attempts     int32
 	room         int   // bytes that the item takes in the buffer
 	failures     uint8 // failed attempts in a row
 	limit        uint8 // maximum number of items in the next request; 0 for no limit
 	phase        phase
 	duplicate    bool
-	recording    bool           // the report waits for the sender's store (MarkRecording)
+	storeWait    bool           // the report waits for the sender's store (MarkRecording)
 	owner        *Dispatcher[M] // nil before Submit
-	idle         bool           // no attempt was under way when the outcome was decided (MarkIdle)
-	deferred     bool           // Admit has put the item off, so firstAttempt no longer changes
-	prepared     bool           // Sender.Prepare has prepared the item, or is running for it
+	idle         bool           // no attempt is under way (MarkIdle)
+	deferred     bool           // Admit has answered Later or Change: the time RetryFor has begun
+	prepared     bool           // Sender.Prepare has run or is running for the item
 	request      uint64         // number of the last request with the item
 	doubt        uint64         // number of the first request that may have stored the item, or 0
 
-	// overtaker is the number of a request that may have stored a later item of the group,
-	// the lowest number if there are several requests. It is 0 without such a request. Only
-	// later items with an outcome count (see noteOvertaker).
+	// If requests may have stored a later item of the group, overtaker is the lowest number
+	// of these requests, otherwise 0. Later items without an outcome are not considered yet
+	// (see noteOvertaker).
 	overtaker uint64
 
-	delay time.Duration // set by the method Delay; only the worker uses it, without the lock
+	// Time until the next call of Admit, set by the method Delay. Dispatcher.mu does not guard
+	// this field: only the goroutine that calls Admit uses it.
+	delay time.Duration
 }
 
 // Attempts returns the number of requests with the item. The sender may call Attempts
@@ -92,7 +94,7 @@ func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 //
 // The sender may call MarkRecording during Send. It may also call MarkRecording during
 // Conclude, if IsSubmitted returns true.
-func (it *Item[M]) MarkRecording() { it.recording = true }
+func (it *Item[M]) MarkRecording() { it.storeWait = true }
 
 // IsSubmitted reports whether the item was submitted to a dispatcher. The method Recorded
 // may be called only for a submitted item.
@@ -108,10 +110,10 @@ func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if it.phase == decidedInFlight || !it.recording {
+	if it.phase == decidedInFlight || !it.storeWait {
 		return
 	}
-	it.endRecording(ok)
+	it.endStoreWait(ok)
 	if it.inOutcomes {
 		d.unwatch(it)
 		d.queueForReport(it.queue)
@@ -119,25 +121,26 @@ func (it *Item[M]) Recorded(ok bool) {
 	}
 }
 
-// endRecording ends the wait for the sender's store. The caller holds the lock.
-func (it *Item[M]) endRecording(ok bool) {
-	it.recording = false
+// endStoreWait ends the wait for the sender's store. The parameter ok is true if the
+// store has recorded the item. The caller holds the lock.
+func (it *Item[M]) endStoreWait(ok bool) {
+	it.storeWait = false
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item waits for the sender's store. The
-// caller holds the lock.
-func (it *Item[M]) isRecording() bool {
-	// In the phase decidedInFlight, the report does not wait. Do not read the field recording
-	// in this phase, because Sender.Send may be writing the field without the lock.
-	return it.phase != decidedInFlight && it.recording
+// waitsForStore reports whether the report of an item must wait until the sender's store
+// has recorded the item. The caller holds the lock.
+func (it *Item[M]) waitsForStore() bool {
+	// In the phase decidedInFlight, the answer is always no. Do not read the field
+	// storeWait then: Sender.Send may be writing the field without the lock.
+	return it.phase != decidedInFlight && it.storeWait
 }
 
 // MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
 // MarkIdle.
 //
-// The item may still be in a request whose Send has not begun. Admit then leaves the item
-// out, so Outcome.Attempts does not count this request.
+// An attempt is counted before Admit decides. If the item is marked idle then, Admit does
+// not admit the item, and Outcome.Attempts leaves out this attempt.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the dispatcher calls Admit for the item again.
@@ -151,11 +154,11 @@ func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ende
 type phase uint8
 
 const (
-	waiting         phase = iota // for the first or next request
-	inFlight                     // in a request or in a call of Sender.Prepare
-	decidedInFlight              // as inFlight, but the context has ended and so decided the outcome
-	decided                      // has an outcome and is still in the queue (see moveDecided)
-	leftQueue                    // has an outcome and has left the queue and its last request
+	waiting         phase = iota // no outcome; waits for the first or next request
+	inFlight                     // no outcome; being sent or prepared
+	decidedInFlight              // like inFlight, but has an outcome, because its context ended
+	decided                      // has an outcome, but is still in the queue (see moveDecided)
+	leftQueue                    // has an outcome; neither in the queue nor in a request
 )
 
 // Outcome is the result of an item.
@@ -195,8 +198,8 @@ const (
 	// Refused: the item was not sent because of its content.
 	Refused
 
-	// Late: it was too late for the next attempt. SQS might have received this attempt
-	// after the deduplication interval.
+	// Late: the next attempt was not made, because it might have arrived at SQS after the
+	// deduplication interval.
 	Late
 
 	// Paused: an earlier item of the group failed.
@@ -212,9 +215,9 @@ const (
 	Known
 )
 
-// Call marks items that one function call submitted together. If an item fails, later items
-// with the same Call and group are not sent, unless the policy is NeverPause. The zero
-// value is ready to use.
+// Call marks items that one function call submitted together. If an item fails, the later
+// items with the same Call and group are not sent, unless the policy is NeverPause. The
+// zero value is ready to use.
 type Call struct {
 	// stopped describes, for each group, the first item that failed. Dispatcher.mu guards the
 	// map.

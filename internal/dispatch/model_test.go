@@ -18,10 +18,9 @@ import (
 type parcel struct {
 	n        int    // number of the item, counted in the order of creation
 	onReport func() // called by Report; may block, or end its goroutine with runtime.Goexit
-	// In some tests a caller waits for the item's outcome, and may call Withdraw. The item
-	// is then reported without waiting for earlier items. The field blocking marks such an
-	// item, so that the modelSender does not check the order of its report.
-	blocking bool
+	// anyOrder is set if the test may call Withdraw for the item. Withdraw does not wait
+	// for the reports of earlier items, so the modelSender does not check the order.
+	anyOrder bool
 }
 
 type item = Item[parcel]
@@ -84,7 +83,7 @@ type event struct {
 type itemState struct {
 	group, key                             string
 	context                                context.Context
-	blocking                               bool
+	anyOrder                               bool
 	admitted, inFlight, submitted          bool
 	preparing                              bool
 	attempts, concluded, released, reports int
@@ -170,7 +169,7 @@ func (c *modelSender) enqueue(items ...*item) bool {
 		c.places++
 		r := c.items[it.Message.n]
 		r.place = c.places
-		r.key, r.context, r.blocking, r.submitted = it.Key, it.Context, it.Message.blocking, true
+		r.key, r.context, r.anyOrder, r.submitted = it.Key, it.Context, it.Message.anyOrder, true
 	}
 	c.submitted += len(items)
 	c.mu.Unlock()
@@ -242,8 +241,8 @@ func (c *modelSender) event(key string) *event {
 	return e
 }
 
-// fails makes the test fail, but does not end the goroutine: the dispatcher may own the
-// goroutine.
+// fails makes the test fail, but lets the goroutine continue: it may be a goroutine that
+// the dispatcher still needs.
 func (c *modelSender) fails(format string, args ...any) { c.t.Errorf(format, args...) }
 
 func (c *modelSender) Admit(items []*item, admissions []Admission) {
@@ -285,8 +284,8 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		}
 		if admissions[i] == Send {
 			c.mu.Lock()
-			// If the item's context has ended during Admit, Conclude may have returned
-			// NotStored. Do not send the item, because NotStored must stay true.
+			// If the item's context has ended during Admit, the item already has an
+			// outcome (concluded). It must not be sent any more.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
 				admissions[i] = TooLate
 			} else {
@@ -300,7 +299,7 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 	defer c.mu.Unlock()
 	for i, it := range items {
 		if admissions[i] != Send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
-			// The request contains no item of this group, so another request may.
+			// No item of this group is sent, so another request may contain the group.
 			delete(c.groups, it.Group)
 		}
 	}
@@ -416,8 +415,8 @@ func (c *modelSender) Release(it *item) (attempt.Fate, time.Time) {
 		c.fails("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
-	// Admit may have admitted the item and then ended the goroutine, so that Send was not
-	// called.
+	// In some tests, Admit ends the goroutine (runtime.Goexit). An item that was already
+	// admitted is then not sent.
 	if r.admitted {
 		r.admitted = false
 		e.flights--
@@ -479,18 +478,18 @@ func (c *modelSender) Report(it *item) {
 	if r.reports++; r.reports > 1 {
 		c.fails("%s is reported %d times", it.Key, r.reports)
 	}
-	if !r.blocking {
+	if !r.anyOrder {
 		if c.reporting[it.Group] {
 			c.fails("two reports of group %s at once", it.Group)
 		}
 		c.reporting[it.Group] = true
 	}
 	c.reports = append(c.reports, report{it.Message.n, c.since(), it.Outcome})
-	onReport, blocking := it.Message.onReport, r.blocking
+	onReport, anyOrder := it.Message.onReport, r.anyOrder
 	group := it.Group
 	c.mu.Unlock()
 	defer func() {
-		if blocking {
+		if anyOrder {
 			return
 		}
 		c.mu.Lock()

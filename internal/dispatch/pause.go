@@ -11,9 +11,9 @@ import (
 // Pause describes why the items of a group are not sent: an earlier item of the group
 // failed. A Pause is immutable and contains no message or error.
 type Pause struct {
-	// Key is the key of the failed item's event. Items with this key may still be sent.
+	// Key is the key of the failed item. The pause does not stop a resend with this key.
 	Key  string
-	ID   [16]byte // ID of the event
+	ID   [16]byte // event ID of the failed item
 	Fate attempt.Fate
 	Code string // error code of SQS, "" without a code
 
@@ -21,13 +21,13 @@ type Pause struct {
 	// time means that the pause does not end by itself.
 	Since, Until time.Time
 
-	// SameCall limits the pause to the failed item's Call: only the later items of the group
-	// with the same Call are not sent. Other items of the group are sent as usual.
+	// SameCall limits the pause to items submitted together with the failed item, by one
+	// function call (type [Call]). Other items of the group are sent as usual.
 	SameCall bool
 }
 
-// pause adds a pause to the group of a failed item if the policy demands a pause. While a
-// group has pauses, only items with the event of the first pause are sent.
+// pause pauses the group of a failed item if the policy demands it. A group has a pause
+// for each failed event. These events must be resent in the order of their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -82,8 +82,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 	}
 }
 
-// pauseOf returns the first pause of a group, or nil. If the time Until of the first pause
-// has passed, pauseOf first removes all such pauses of the group.
+// pauseOf returns the first pause of a group, or nil if the group is not paused. If the
+// first pause is over, pauseOf removes all pauses of the group that are over.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 	pauses := d.pauses[group]
 	if len(pauses) > 0 && pauses[0].isOver(now) {

@@ -195,9 +195,9 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group. Later the sender gets to know that SQS has stored the
-// event. An item with the same event is submitted, but is too late to be sent. The sender's
-// Release returns the fate Stored for this item, and this ends the pause.
+// An item in doubt pauses its group. Later, the sender learns that SQS has stored the
+// item's event. When the event is submitted again, it is too late to send it, but Release
+// returns the fate Stored. This ends the pause.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -247,8 +247,9 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 	})
 }
 
-// The context of an item ends. Under PauseInDoubt, this pauses the group only if SQS may have
-// stored the item. Under PauseOnFailure, it also pauses the group after a failed attempt.
+// The context of an item ends. If it stays unknown whether SQS stored the item, the group
+// is paused under both policies. If an attempt failed, only PauseOnFailure pauses the
+// group.
 func TestWithdrawnItemsAndPauses(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
@@ -337,8 +338,8 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// A request contains three items. SQS refuses item 0, and items 1 and 2 fail. Item 2 has the
-// same Call as item 0, so it gets no retry. Item 1 has no Call and gets a retry.
+// Items 0 and 2 have the same Call, so item 2 must not be sent again after the failure of
+// item 0. Item 1 has no Call and is retried.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse, fail, fail))

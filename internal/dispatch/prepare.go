@@ -2,12 +2,12 @@ package dispatch
 
 import "time"
 
-// prepare is called at the start of a request. It chooses items that may be in the next
-// requests: the next items of the groups in this request. A new goroutine then calls
-// Sender.Prepare with these items.
+// prepare is called when the request b starts. It chooses the next items of the groups in
+// b, because these items can be sent after b. A new goroutine calls Sender.Prepare with
+// the chosen items.
 //
-// prepare does nothing if enough items are already prepared. It also does nothing if other
-// groups have enough items to fill the next request.
+// prepare does nothing if enough items are already prepared, or if the next request can
+// be filled with items of other groups.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -15,8 +15,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// For each group that may have further items to prepare, lastChosen has the group's last
-	// item in the request or in the list items.
+	// lastChosen has the last chosen item of each group, at first the group's last item in
+	// b. The search for the group's next item begins after this item.
 	lastChosen := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {
@@ -62,13 +62,13 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 }
 
 // nextToPrepare returns the first unprepared item after the given item. It returns nil if
-// there is no such item, or if this item is in a call of Prepare or must not follow other
-// items (mayFollow).
+// there is no such item, or if this item is being prepared or must not share a request
+// with earlier items (mayShareRequest).
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next
 	}
-	if it == nil || it.phase != waiting || !d.mayFollow(it) {
+	if it == nil || it.phase != waiting || !d.mayShareRequest(it) {
 		return nil
 	}
 	return it
@@ -98,9 +98,9 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 		now := time.Now()
 		for _, it := range items {
 			d.takeBack(it, Hold, now)
-			// Look up the queue: it.queue may belong to another group now. If the item's
-			// context ended during Prepare, the item has left its queue, and empty queues
-			// are reused.
+			// Look up the queue by the name of the group. Do not use it.queue: if the
+			// item's context ended during Prepare, another group may be using this queue
+			// now.
 			if g := d.groups[it.Group]; g != nil && !g.busy && !g.queued {
 				d.schedule(g, now)
 			}

@@ -57,8 +57,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// If many groups have waiting items, the next request is full without further items of the
-// groups in the current request. The dispatcher then does not call Prepare.
+// Each of 52 groups has two items. The next requests are filled with the first items of
+// the other groups, so it is too early to prepare the second items.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -73,9 +73,9 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// Some items cannot be sent in the next request, so the dispatcher does not call Prepare for
-// them. In group a, the first two items have the same event. In group b, the second item is
-// refused. The third item of each group waits for the second item.
+// Item 0 of each group is being sent. Item 1 must not be prepared: in group a it has the
+// same event as item 0, in group b it is refused. Item 2 comes after item 1, so it must
+// not be prepared either.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)

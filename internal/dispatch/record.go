@@ -96,9 +96,9 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// applyToGroup is the part of applyAnswers for the items of one group. It returns the number
-// of these items that were sent and so have an answer. The parameter entries is the number
-// of sent items in the whole request.
+// applyToGroup records the answers for the items of one group. Only the items that were
+// sent have an answer, so applyToGroup returns the number of answers that it has used.
+// The parameter entries is the number of items sent in the whole request, for all groups.
 func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
 	// Find the last item that this request stored. Earlier items that failed get no retry,
 	// because SQS would store them out of order.
@@ -134,12 +134,13 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissi
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
-				// The context ended during the request and decided the outcome. The
-				// outcome may already be reported, so do not set Outcome.Answer. Only pass
-				// the error code, for a pause.
+				// The item already has an outcome, because its context ended during the
+				// request. The outcome may be reported already, so do not set
+				// Outcome.Answer. The error code is needed only if release pauses the
+				// group.
 				d.release(it, a.Code, now)
 			}
-			it.recording = false // Send may have set it, but this report does not wait
+			it.storeWait = false // undo MarkRecording: the report does not wait for the store
 			d.leaveRequest(it)
 			for _, e := range items[:i] {
 				if mayBeStored {
@@ -171,14 +172,14 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissi
 		}
 	}
 	if d.options.PerGroup > 1 {
-		nameOvertaken(g)
+		markOvertaken(g)
 	}
 	return sent
 }
 
-// takeBack undoes startAttempt for an item that was not sent: Admit left the item out of the
-// request, or Sender.Prepare has returned. If the item's context has ended meanwhile,
-// takeBack completes the item's end.
+// takeBack undoes startAttempt for an item that was not sent: Admit did not admit the
+// item, or the item was only prepared. If the item's context ended during Admit or
+// Prepare, the item has an outcome, and takeBack only calls release and leaveRequest.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -190,8 +191,8 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item that is left out of a request. Depending on the admission, it ends
-// the item, puts the item off, calls Sender.Revise, or leaves the item for the next request.
+// notSent does what the admission demands for an item that Admit did not admit. The item
+// ends, is put off or changed (Sender.Revise), or waits for the next request.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -227,10 +228,11 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Outcome.Overtaken of each item of a group if SQS stored a later item
-// first. SQS numbers the items of a group in the order of storing. An overtaken item
-// therefore has a higher sequence number than a later item.
-func nameOvertaken[M any](g *groupQueue[M]) {
+// markOvertaken sets Outcome.Overtaken of each item that SQS stored after a later item of
+// the group. SQS gives ascending sequence numbers to the items that it stores. An item
+// was therefore overtaken if its number is higher than the number of a later item in the
+// queue.
+func markOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
 		last = it
@@ -260,8 +262,8 @@ func isAbove(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }
 
-// end gives an item its outcome, at a time when the item is in no request. No answer has
-// shown that SQS stored the item.
+// end decides the outcome of an item that is in no request, and releases the item. If a
+// request has stored the item, applyToGroup decides the outcome instead.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = decided
@@ -285,9 +287,8 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker is called if SQS may have stored a later item of the group. The parameter
-// request is the number of the request that may have done so. This item is overtaken if a
-// request with a higher number has stored this item, or stores it later.
+// noteOvertaker records that the given request may have stored a later item of the group.
+// If a newer request stores this item, the item has been overtaken.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -295,7 +296,7 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 			it.Outcome.Overtaken = true
 		}
 	case it.overtaker == 0 || request < it.overtaker:
-		it.overtaker = request // applyToGroup compares it when SQS stores this item
+		it.overtaker = request // for applyToGroup, when SQS has stored this item
 	}
 }
 
@@ -305,9 +306,9 @@ func (it *Item[M]) isStored() bool {
 	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release calls Sender.Release for an item that is in no request. Depending on the returned
-// fate, it ends a pause for the item's event, or may pause the group. The parameter code is
-// SQS's last error code for the item.
+// release calls Sender.Release for an item that is in no request. If the fate is Stored,
+// release ends a pause for the same event. If not, release may pause the group. The
+// parameter code is the last error code of SQS for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.Stored {
@@ -322,8 +323,8 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 func (d *Dispatcher[M]) moveDecided(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && it.mayBeOvertaken() {
-			// Wait for the outcome of the later item, which decides whether this item is
-			// reported as overtaken.
+			// SQS may have stored a later item before this item. The outcome of the later
+			// item will show this (Outcome.Overtaken), so wait for it.
 			return
 		}
 		g.remove(it)
@@ -339,18 +340,20 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	d.visited++
 	switch it.phase {
 	case leftQueue:
-		if it.inOutcomes && it.isRecording() {
-			d.giveUpRecord(g, it)
+		if it.inOutcomes && it.waitsForStore() {
+			d.skipStoreWait(g, it)
 		}
 		return
 	case decidedInFlight:
 		return
 	case decided:
-		if it.recording {
-			it.endRecording(false)
+		if it.storeWait {
+			it.endStoreWait(false)
 		}
 		if it.isStored() && !it.duplicate && it.mayBeOvertaken() {
-			it.Outcome.Overtaken = true // possibly: this report does not wait until it is certain
+			// SQS may have stored a later item first. The report of this item does not wait
+			// until this is certain.
+			it.Outcome.Overtaken = true
 		}
 	case inFlight:
 		it.Outcome.Cause = cause
@@ -366,5 +369,5 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	}
 	g.remove(it)
 	d.queueOutcome(g, it)
-	d.giveUpRecord(g, it)
+	d.skipStoreWait(g, it)
 }

@@ -15,15 +15,15 @@ const patience = time.Millisecond
 func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
 	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
-		it.Outcome.Attempts-- // the last attempt was counted, but Admit leaves the item out
+		it.Outcome.Attempts-- // the last attempt was counted, but will not be made
 	}
 	if it.phase != decidedInFlight {
 		it.phase = leftQueue
 	}
-	if d.forced && it.isRecording() {
-		it.endRecording(false)
+	if d.forced && it.waitsForStore() {
+		it.endStoreWait(false)
 	}
-	if it.isRecording() {
+	if it.waitsForStore() {
 		d.usesStore = true
 	} else {
 		d.unwatch(it)
@@ -34,7 +34,7 @@ func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 }
 
 // queueForReport appends a group to Dispatcher.toReport, the list for the reporters, if
-// its first outcome may be reported.
+// the group has an outcome to report now and is not queued yet.
 func (d *Dispatcher[M]) queueForReport(g *groupQueue[M]) {
 	if !g.reportQueued && g.canReport() {
 		g.reportQueued = true
@@ -42,21 +42,22 @@ func (d *Dispatcher[M]) queueForReport(g *groupQueue[M]) {
 	}
 }
 
-// canReport reports whether the first outcome of a group may be reported.
+// canReport reports whether a group has an outcome to report now. While the first outcome
+// waits for the sender's store, the later outcomes wait too.
 func (g *groupQueue[M]) canReport() bool {
-	return g.outcomes.head != nil && !g.outcomes.head.isRecording()
+	return g.outcomes.head != nil && !g.outcomes.head.waitsForStore()
 }
 
-// giveUpRecord lets the outcome of a withdrawn item be reported without waiting for the
-// sender's store. Neither this item nor earlier items of the group delay the report:
-// giveUpRecord moves the item in front of all items that wait for the store.
-func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
-	if it.isRecording() {
-		it.endRecording(false)
+// skipStoreWait is called for a withdrawn item. The report of this item must not wait for
+// the sender's store. In the list g.outcomes, skipStoreWait therefore moves the item in
+// front of all items that wait for the store.
+func (d *Dispatcher[M]) skipStoreWait(g *groupQueue[M], it *Item[M]) {
+	if it.waitsForStore() {
+		it.endStoreWait(false)
 		d.unwatch(it)
 	}
 	for e := g.outcomes.head; d.usesStore && e != it; e = e.next {
-		if e.isRecording() {
+		if e.waitsForStore() {
 			g.outcomes.remove(it)
 			g.outcomes.insert(it, e)
 			break
@@ -147,8 +148,8 @@ func (d *Dispatcher[M]) reportLoop() {
 			it.inOutcomes = false
 			g.reporting = it
 			if d.unreturnedItems > 0 {
-				// The room of some reported items is not yet free in the buffer. If the
-				// next report blocks, watchReporters frees this room.
+				// If the next report blocks, this goroutine cannot free the room of the
+				// items that it has already reported. watchReporters then does this.
 				d.setWatchdog()
 			}
 			d.mu.Unlock()
@@ -176,8 +177,8 @@ func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 	d.sender.Report(it)
 }
 
-// countReported removes a reported item from the dispatcher's counts. It also drops the
-// item's message, unless the item is still in a request.
+// countReported updates the dispatcher's counts after the report of an item. If the item
+// is in no request, it also clears the message, to free memory.
 func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.unreturnedItems++
 	d.unreturnedBytes += it.room
@@ -203,12 +204,12 @@ func (d *Dispatcher[M]) returnRoom() {
 	}
 }
 
-// leaveRequest is called at the end of a request or of a call of Prepare, for each item
-// whose context has ended during this time. If the item is already reported, leaveRequest
-// drops the message. Otherwise countReported drops the message after the report.
+// leaveRequest is called at the end of a request or of a call of Prepare, for an item
+// whose context ended during this time. If the item is already reported, the message is
+// no longer needed, and leaveRequest clears it.
 func (d *Dispatcher[M]) leaveRequest(it *Item[M]) {
 	it.phase = leftQueue
-	if it.epoch == nil { // already reported
+	if it.epoch == nil { // already reported; otherwise countReported clears the message
 		var none M
 		it.Message = none
 	}
@@ -231,13 +232,13 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 // caller's goroutine, so that the caller need not wait for the reports of earlier items.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
-	var out itemList[M]
+	var withdrawn itemList[M]
 	now := time.Now()
 	d.mu.Lock()
 	if call != nil {
 		for _, g := range d.groups {
 			d.withdrawFrom(g, match, cause, now)
-			d.visited += uint64(d.takeMatching(g, match, &out)) // #nosec G115 -- a count
+			d.visited += uint64(d.takeMatching(g, match, &withdrawn)) // #nosec G115 -- a count
 		}
 	} else if item != nil && item.queue != nil { // Revise may have moved the item to another group
 		g := item.queue
@@ -245,25 +246,25 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 		d.moveDecided(g)
 		if item.inOutcomes {
 			g.outcomes.remove(item)
-			d.addOutOfTurn(item, &out)
+			d.addWithdrawn(item, &withdrawn)
 			d.requeue(g)
 		}
 	}
 	d.startWork(now)
 	d.mu.Unlock()
-	d.reportAll(out, false)
+	d.reportAll(withdrawn, false)
 }
 
-// addOutOfTurn adds an item to out, the list of items that Withdraw reports immediately.
-// The report does not wait for earlier items of the group or for the sender's store. The
-// caller has already removed the item from its group.
-func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
+// addWithdrawn appends an item to the list withdrawn, which Withdraw reports immediately,
+// without waiting for the sender's store. The caller has already removed the item from
+// groupQueue.outcomes.
+func (d *Dispatcher[M]) addWithdrawn(it *Item[M], withdrawn *itemList[M]) {
 	it.inOutcomes = false
-	if it.isRecording() {
-		it.endRecording(false)
+	if it.waitsForStore() {
+		it.endStoreWait(false)
 		d.unwatch(it)
 	}
-	out.push(it)
+	withdrawn.push(it)
 }
 
 // requeue is called after outcomes of a group were removed. If the group's first outcome can
@@ -275,14 +276,14 @@ func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
 	}
 }
 
-// takeMatching moves items from a group's list of outcomes to the list out, if match returns
-// true for the item. It returns the number of items that it has visited.
-func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
+// takeMatching moves items from a group's list of outcomes to the list withdrawn, if
+// match returns true for the item. It returns the number of visited items.
+func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, withdrawn *itemList[M]) (visited int) {
 	all := g.outcomes
 	g.outcomes = itemList[M]{}
 	for it := all.pop(); it != nil; it = all.pop() {
 		if visited++; match(it) {
-			d.addOutOfTurn(it, out)
+			d.addWithdrawn(it, withdrawn)
 		} else {
 			g.outcomes.push(it)
 		}
@@ -294,7 +295,7 @@ func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool
 // reportAll reports the items of a list one after another. The parameter counted is true if
 // this goroutine is a reporter and so is counted in d.reporters, and false if it belongs to
 // a caller of Withdraw.
-func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
+func (d *Dispatcher[M]) reportAll(items itemList[M], counted bool) {
 	var it *Item[M]
 	returned := false
 	defer func() {
@@ -310,9 +311,9 @@ func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 		if !counted {
 			d.reporters++
 		}
-		go d.reportAll(out, true)
+		go d.reportAll(items, true)
 	}()
-	for it = out.pop(); it != nil; it = out.pop() {
+	for it = items.pop(); it != nil; it = items.pop() {
 		d.reportItem(it)
 		d.mu.Lock()
 		d.countReported(it)

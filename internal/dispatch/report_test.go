@@ -166,15 +166,15 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor sets the Call of items, and marks the items as items for which a caller waits.
+// waitingFor prepares items for a call of Withdraw by the test.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
-		it.Call, it.Message.blocking = call, true
+		it.Call, it.Message.anyOrder = call, true
 	}
 }
 
-// A call of Report for an item blocks. Later items of the group have the Call that is passed
-// to Withdraw. Withdraw reports these items immediately.
+// The report of an item blocks, so later items of its group are not reported either.
+// Withdraw reports the items with the given Call immediately.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {

@@ -47,9 +47,9 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// The first request contains two items, and the answers are lost. The second request stores
-// the first item, and the second item fails. The first request may have stored the second
-// item, before the first item. The report of the first item waits until this is known.
+// The answers to the first request are lost. The second request stores item 0, but item 1
+// fails. If the first request stored item 1, item 1 has overtaken item 0. The report of
+// item 0 waits until this is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelSender) {
@@ -122,8 +122,8 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// In each of these cases, it is certain in the end that SQS has not stored the second item
-// before the first item. The first item is reported without Outcome.Overtaken.
+// In the end it is certain that SQS has not stored item 1 before item 0. Item 0 must be
+// reported without Outcome.Overtaken.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -176,9 +176,9 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// Item 2 is stored before item 0, so item 0 must be reported with Outcome.Overtaken. Item 1
-// has no sequence number, because another producer has stored its event. The comparison of
-// the sequence numbers of items 0 and 2 must skip item 1.
+// SQS stores item 2 before item 0, so item 0 must be reported with Outcome.Overtaken. The
+// sequence numbers of these items show the order. Item 1, between them, has no number and
+// must be skipped.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -264,9 +264,10 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service fail at random. It loses the answer to a request with the
-// probability lose. In such a request, the service does not store an item with the
-// probability drop+0.3. In other requests, an item fails with the probability fail.
+// unreliable makes the service fail at random, with these probabilities:
+//   - lose: all answers to a request are lost
+//   - drop+0.3: an item of such a request is not stored
+//   - fail: an item of another request fails
 func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

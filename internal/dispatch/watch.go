@@ -45,9 +45,9 @@ func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	return fresh
 }
 
-// startWatching calls context.AfterFunc for a new watcher. The caller does not hold the lock,
-// so all items may have left the watcher meanwhile. The watcher is then not needed, and
-// startWatching stops it.
+// startWatching calls context.AfterFunc for a new watcher. During this call the
+// dispatcher is not locked, so all items of the watcher may get their outcomes. The
+// watcher is then not needed, and startWatching stops it.
 func (d *Dispatcher[M]) startWatching(w *watcher[M]) {
 	stop := context.AfterFunc(w.ctx, func() { d.contextEnded(w) })
 	d.mu.Lock()
@@ -61,9 +61,9 @@ func (d *Dispatcher[M]) startWatching(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item from the watcher of the item's context. After the last item, the
-// watcher must be stopped, but not under the lock. So unwatch moves the function stop from
-// the watcher to this item, and reportItem calls the function later.
+// unwatch removes an item from the watcher of the item's context. After the last item,
+// the watcher must be stopped. The function stop must be called without a lock, so
+// unwatch moves stop to this item, and reportItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

@@ -185,9 +185,8 @@ type counted struct {
 	begun, watches atomic.Int64
 }
 
-// Value returns nil to make package context call the method AfterFunc. Otherwise package
-// context would find the embedded context through its method Value, and would not call
-// AfterFunc.
+// Value hides the embedded context from package context. Otherwise, context.AfterFunc
+// would use the embedded context directly, and not call the method AfterFunc below.
 func (c *counted) Value(any) any { return nil }
 
 func (c *counted) AfterFunc(f func()) func() bool {
@@ -219,8 +218,8 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 	})
 }
 
-// A context never ends. When all items with this context are reported, the dispatcher stops
-// watching the context.
+// The items have a context that never ends. When all items are reported, the dispatcher
+// stops watching the context.
 func TestALongContext(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		parent, cancel := context.WithCancel(t.Context())
@@ -254,7 +253,7 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 		next := c.item("a")
 		c.submit(bad, next)
 		c.flush()
-		require.Less(t, c.outcome(next).at, 10*time.Second+mostBackoff)
+		require.Less(t, c.outcome(next).at, 10*time.Second+maxBackoff)
 		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
 	})
 }

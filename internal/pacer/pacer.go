@@ -2,20 +2,20 @@
 // requests when SQS throttles, and searches for the highest rate that SQS accepts.
 //
 // A quota of SQS limits the calls per second, but the answer to a throttled call does not
-// contain the limit, and one throttle does not prove a limit. A Pacer therefore changes
-// nothing until there are clearly more throttles than chance explains. Then it searches
-// for the highest rate without throttles and stays just below this rate.
+// contain the limit, and one throttled call does not prove a limit. A Pacer therefore
+// changes nothing until clearly more calls are throttled than chance explains. Then it
+// searches for the highest rate without throttles and stays just below this rate.
 //
-// A Pacer does not limit the number of calls in flight. It begins to limit the rate only if
-// more than about 3 % of the calls are throttled, or more than half of the calls fail for
-// other reasons.
+// A Pacer does not limit the number of calls in flight. It begins to limit the rate only
+// if more than about 3 % of the calls are throttled, or more than half of the calls fail
+// for other reasons.
 //
-// SQS may also throttle single calls at random, without a quota. Such a throttle is
-// called stray. Many stray throttles look like a quota, so they make a Pacer slower than
-// necessary. The table shows the rate that a Pacer reached in simulations of four
-// networks, as a share of the possible rate, on average over the runs for each network:
+// SQS may also throttle single calls at random, without a quota. Many such throttles look
+// like a quota, so they make a Pacer slower than necessary. The table shows the rate that
+// a Pacer reached in simulations of four networks, as a share of the possible rate, on
+// average over the runs for each network:
 //
-//	one stray throttle in 50 calls: 89 to 93 %
+//	one random throttle in 50 calls: 89 to 93 %
 //	one in 30: 49 to 86 %, in the worst run 28 %
 //	one in 10: 8 to 45 %
 package pacer
@@ -41,9 +41,9 @@ const (
 	// The pacer counts calls in periods. A new period begins with each change of the rate,
 	// except for the small correction by trimKeep.
 	//
-	// If fewer than inUse (80 %) of the allowed calls start, a period does not show whether
-	// SQS accepts the rate. Such a period ends after underusedTime. Without a limit, every
-	// period ends after this time.
+	// If few calls start, SQS accepts them even if the allowed rate is too high. A period
+	// with less than inUse (80 %) of the allowed calls therefore proves nothing, and ends
+	// after underusedTime. Without a limit, every period ends after this time.
 	inUse         = 0.8
 	underusedTime = time.Second
 
@@ -56,47 +56,51 @@ const (
 // 1 to its sum. Each successful call subtracts a credit, a number of at most 1. When a sum
 // reaches its limit, the pacer lowers the rate.
 const (
-	// Four throttles in a row reach the limit, or five throttles with at most 33 successful
-	// calls between them. The pacer takes this as a sign of a quota. If SQS throttles 1 % of
-	// the calls at random, this conclusion is wrong about once in 80,000 calls.
+	// The limit is reached by four throttled calls in a row, for example, or by five
+	// throttled calls with up to 33 successful calls between them (5 - 33*0.03 = 4.01). The
+	// pacer takes this as a sign of a quota. If SQS throttles 1 % of the calls at random,
+	// this conclusion is wrong about once in 80,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// With a credit of 1, the sum reaches the limit only if more than half of the calls
-	// fail. If fewer calls fail, a lower rate rarely helps.
+	// A credit of 1 lets one successful call cancel one failed call. The sum thus reaches
+	// the limit only if more than half of the calls fail. If fewer calls fail, a lower rate
+	// rarely helps.
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// After lowering the rate, the pacer ignores the answers to all earlier requests, and to
-	// the requests of the next half round trip (at most settleMost). For so long, requests
-	// sent at the old rate still arrive at SQS and use up the quota.
+	// After the pacer has lowered the rate, requests sent at the old rate still arrive at
+	// SQS for half a round trip. The pacer lets this time pass, at most settleMost: it
+	// ignores the answers to all requests that start earlier.
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles: SQS throttles some calls at random, without a
-// quota. The share of stray throttles is the same at every rate, but a quota has no throttles
-// at a very low rate. So if the pacer has lowered the rate very far, and the share of
-// throttled calls is still about the same, the throttles are stray. The pacer then returns
-// to the earlier rate.
+// These constants detect random throttles: SQS throttles some calls although there is no
+// quota. A lower rate does not reduce the share of random throttles. If there is a quota,
+// however, SQS throttles no calls at a very low rate.
+//
+// So the pacer compares the share of throttled calls at a very low rate and at the
+// earlier rate. If the shares are similar, the pacer returns to the earlier rate.
 const (
-	// The pacer looks for stray throttles only at a very low rate. The rate must be below
-	// strayBelow times the number of calls per second that SQS accepted at the earlier rate.
-	strayBelow = 0.15
-	// Throttles are stray only if the share of throttled calls at the very low rate is at
-	// least strayAlike (half) of the share at the earlier rate.
-	strayAlike = 0.5
-	// If the share of throttled calls is above strayMost, the throttles do not count as
-	// stray: other producers with the same quota may be the cause.
-	strayMost = 0.1
-	// The pacer knows the share of stray throttles as an average over about strayFade calls.
-	strayFade = 2000
+	// The pacer looks for random throttles only after it has lowered the rate very far:
+	// below veryLow (15 %) of the calls per second that SQS accepted before.
+	veryLow = 0.15
+	// A lower rate does not reduce the share of random throttles. The share of throttled
+	// calls must therefore be at least similarShare (half) of the share before the rate was
+	// lowered.
+	similarShare = 0.5
+	// If SQS throttles more than randomMost (10 %) of the calls, the throttles do not count
+	// as random: other producers may be using the same quota.
+	randomMost = 0.1
+	// The share of random throttles is an average over about randomFade calls.
+	randomFade = 2000
 
-	// After the pacer has recognised stray throttles, it tolerates more throttles. The
-	// credit of a successful call is then strayCredit times the share of stray throttles,
-	// but at least throttleCredit. In the first trial of a higher rate, the pacer adds
-	// strayTrial times this share to failShare.
-	strayCredit = 2
-	strayTrial  = 1.5
+	// If a share s of the calls is throttled at random, the pacer tolerates more throttles.
+	// The credit of a successful call is then randomCredit*s, but at least throttleCredit.
+	// In the first trial of a higher rate, failShare is replaced by failShare +
+	// randomTrial*s.
+	randomCredit = 2
+	randomTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
@@ -108,37 +112,37 @@ const (
 	searchKeep = 0.125
 
 	// In all other cases, the pacer lowers the rate by cutShare times the share of failed
-	// calls. For example, it lowers the rate by 8 % if 10 % of the calls failed. The new
-	// rate is rather too high than too low, because raising the rate takes longer.
+	// calls. For example, it lowers the rate by 8 % if 10 % of the calls failed. If this
+	// cut is too small, another cut follows soon. After too large a cut, raising the rate
+	// would take longer.
 	cutShare = 0.8
 
-	// These constants apply after the failed trial of a higher rate. The pacer then compares
-	// the held rate (the rate before the trial) with the accepted rate (the number of calls
-	// per second that SQS accepted during the trial).
+	// After the failed trial of a higher rate, the pacer returns to the rate before the
+	// trial (safe). If SQS accepted more calls per second during the trial (accepted), the
+	// new rate is slightly higher:
 	//
-	// If the accepted rate is below nearHeld times the held rate, the new rate is
+	//	safe + trialWeight*max(0, trialKeep*accepted - safe)
 	//
-	//	held + trialWeight*(trialKeep*accepted - held)
-	//
-	// but not less than the held rate. The new rate is thus at most slightly above the held
-	// rate. The weight is small because a trial has few calls.
-	nearHeld    = 1.5
+	// The weight is small because a trial has few calls. If accepted is at least
+	// nearSafe*safe, the pacer uses cutShare instead.
+	nearSafe    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
 )
 
-// These constants decide when to raise the rate. The pacer holds a rate, that is, it keeps
-// the rate for some time. Then it tries a higher rate. A trial of a rate above the quota
-// causes throttles. The pacer holds each rate long enough to keep these throttles below 1 %
-// of the calls.
+// These constants decide when to raise the rate. The safe rate is a rate that SQS
+// accepts, as far as the pacer knows. The pacer keeps the safe rate for some time and
+// then tries a higher rate. This trial causes throttles if the higher rate is above the
+// quota. The pacer waits long enough between trials to keep these throttles below 1 % of
+// the calls.
 const (
-	// The pacer holds a rate for at least holdTime and for holdCalls successful calls, but
-	// not longer than holdMost.
+	// The pacer keeps the safe rate until holdTime has passed and holdCalls calls were
+	// successful. After holdMost, it tries a higher rate in any case.
 	holdCalls = 800
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second
 
-	// The first trial raises the held rate by riseFirst (25 %). If SQS accepts this rate,
+	// The first trial raises the safe rate by riseFirst (25 %). If SQS accepts this rate,
 	// further trials follow immediately, and each raises the rate by riseNext (50 %). After
 	// a cut to an eighth (searchKeep), each trial doubles the rate (riseSearch) until the
 	// pacer lowers the rate again.
@@ -146,28 +150,29 @@ const (
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial that raises the rate by the share r succeeds after trialCalls/r² successful
-	// calls, for example after 160 calls if r is 0.25. A trial lasts at least trialTime.
-	// After trialMost, trialCalls successful calls are enough.
+	// A trial that raises the rate by 25 % succeeds after 160 successful calls:
+	// trialCalls/r² with r = 0.25. A trial lasts at least trialTime. After trialMost,
+	// trialCalls successful calls are enough.
 	//
-	// A quota permits a burst of calls if SQS accepted fewer calls before. The first trial
-	// needs the most calls, because it must use up this burst before throttles show that
-	// the rate is too high.
+	// The first trial needs the most calls. After slow times, a quota permits a burst of
+	// calls above the quota, and only a trial longer than this burst shows that the rate is
+	// too high.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial of a higher rate fails after failLeast throttles, plus failShare (2 %)
-	// of the number of successful calls. Stray throttles raise this limit (strayTrial). The
-	// limit is low because a wrong decision costs little: the pacer only returns to about
-	// the held rate.
+	// The first trial of a higher rate fails if SQS throttles failLeast calls plus
+	// failShare (2 %) of the number of successful calls. For example, four throttled and
+	// 100 successful calls are a failure. If there are random throttles, more are tolerated
+	// (randomTrial). A wrong decision costs little, because the pacer only returns to about
+	// the safe rate.
 	failLeast = 2
 	failShare = 0.02
 
-	// A held rate may be slightly above the quota and so cause a few throttles. The pacer
-	// corrects the rate after at least trimCalls successful calls of the period, if the
-	// number of throttles reaches trimLeast plus trimShare (0.5 %) of the successful calls.
-	// The new rate is trimKeep (98 %) of the accepted calls per second.
+	// The safe rate may be slightly above the quota, so that SQS throttles a few calls. If
+	// this happens, the pacer lowers the rate slightly, to trimKeep (98 %) of the accepted
+	// calls per second. It needs trimCalls successful calls, and trimLeast throttled calls
+	// plus trimShare (0.5 %) of the successful calls.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -179,13 +184,14 @@ const (
 // A Pacer is not safe for concurrent use.
 type Pacer struct {
 	rate   float64   // calls per second; 0 means no limit
-	tokens float64   // number of calls that may start now; negative after calls that did not wait
+	tokens float64   // number of calls that may start now; negative after calls that started too early
 	at     time.Time // time of the last increase of tokens
 
-	// heldRate is the rate that SQS accepts, as far as the pacer knows. A trial of a higher
-	// rate is under way while rate is above heldRate. The value is 0 without a limit. It is
-	// also 0 after a cut to an eighth (searchKeep), while the pacer searches for such a rate.
-	heldRate float64
+	// safeRate is a rate that SQS accepts, as far as the pacer knows. While rate is above
+	// safeRate, the pacer tries a higher rate: a trial. After a cut to an eighth
+	// (searchKeep), safeRate is 0 until the pacer lowers the rate again. It is also 0
+	// without a limit.
+	safeRate float64
 	rise     float64 // the current or next trial raises the rate by this share; 0.25 is 25 %
 
 	// The current period: the pacer counts calls since the last change of the rate (see
@@ -193,9 +199,9 @@ type Pacer struct {
 	since           time.Time // start of the period
 	started         float64   // number of requests that started
 	passed, refused float64   // numbers of successful and of throttled requests
-	trimmed         bool      // the pacer has corrected the rate in this period (trimKeep)
+	trimmed         bool      // the rate was slightly lowered in this period (trimKeep)
 
-	previousRate float64 // calls per second before this period; used only without a limit
+	previousRate float64 // calls per second in the previous period; used only without a limit
 
 	// The pacer ignores the answers to requests that started at this time or earlier. They
 	// say nothing about the current rate (see settleMost).
@@ -203,18 +209,19 @@ type Pacer struct {
 	throttles   evidence
 	troubles    evidence
 
-	// An alarm means that SQS throttled more calls than chance explains: a sign of a quota.
-	// The pacer remembers the alarm that occurred at the highest rate, for a comparison with
-	// later alarms at a very low rate (see strayBelow).
+	// The alarm at the highest rate so far. An alarm means that SQS throttled more calls
+	// than chance explains. If a later alarm at a very low rate has a similar share of
+	// throttled calls, the throttles are random (see veryLow).
 	alarm struct {
 		rate    float64 // calls per second when the alarm occurred; 0 means no alarm
 		share   float64 // share of throttled calls
 		limited bool    // the pacer limited the rate when the alarm occurred
 	}
-	// SQS may throttle calls at random, without a quota. The field stray is the average
-	// share of such calls. The field mostStray is an upper limit for stray: the share when
-	// the pacer last recognised random throttles. Before that time, both fields are 0.
-	stray, mostStray float64
+	// randomShare is the average share of calls that SQS throttles at random, without a
+	// quota. Throttles caused by a quota are counted too, so randomShare may not exceed
+	// maxRandomShare, the share when the pacer last detected random throttles. Before the
+	// first detection, both fields are 0.
+	randomShare, maxRandomShare float64
 }
 
 // Rate returns the calls per second allowed by p, or 0 without a limit.
@@ -242,10 +249,10 @@ func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > underusedTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
 		// Too few calls started in this period to show whether SQS accepts the rate. If the
-		// pacer was trying a higher rate (rate is above heldRate), return to the lower rate.
-		if p.heldRate > 0 && p.rate > p.heldRate {
+		// pacer was trying a higher rate (rate is above safeRate), return to the lower rate.
+		if p.safeRate > 0 && p.rate > p.safeRate {
 			p.rate /= 1 + p.rise
-			p.heldRate, p.rise = p.rate, riseFirst
+			p.safeRate, p.rise = p.rate, riseFirst
 		}
 		p.previousRate = p.started / age.Seconds()
 		p.beginPeriod(now)
@@ -264,7 +271,7 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 	switch load {
 	case attempt.Throttled:
-		p.stray = min(p.stray+1./strayFade, p.mostStray)
+		p.randomShare = min(p.randomShare+1./randomFade, p.maxRandomShare)
 		if p.throttles.addFailure(throttleLimit) {
 			p.handleAlarm(now, began, p.throttles.share())
 		} else if p.rate > 0 && began.After(p.since) {
@@ -275,8 +282,8 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 			p.lowerRate(now, began, p.troubles.share())
 		}
 	default:
-		p.stray -= p.stray / strayFade
-		p.throttles.addSuccess(max(throttleCredit, strayCredit*p.stray))
+		p.randomShare -= p.randomShare / randomFade
+		p.throttles.addSuccess(max(throttleCredit, randomCredit*p.randomShare))
 		p.troubles.addSuccess(troubleCredit)
 		if p.rate > 0 && began.After(p.since) {
 			p.recordPass(now)
@@ -284,13 +291,13 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm is called when SQS throttled more calls than expected. The usual cause is a
-// quota, so handleAlarm lowers the rate. But if an earlier alarm occurred at a much higher
-// rate with about the same share of throttled calls, the throttles are random (see
-// strayBelow). A lower rate does not help then, and handleAlarm returns to the higher rate.
+// handleAlarm is called when SQS throttled more calls than chance explains. The usual
+// cause is a quota, so handleAlarm lowers the rate. But if an earlier alarm occurred at a
+// much higher rate with a similar share of throttled calls, the throttles are random (see
+// veryLow). A lower rate does not help then, and handleAlarm returns to the higher rate.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
-	if a.rate > 0 && rate < strayBelow*a.rate*(1-a.share) && share <= strayMost && share >= strayAlike*a.share {
+	if a.rate > 0 && rate < veryLow*a.rate*(1-a.share) && share <= randomMost && share >= similarShare*a.share {
 		p.restoreAlarmRate(now, share)
 		return
 	}
@@ -302,13 +309,13 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate at which the field alarm was set, before the pacer
-// lowered the rate. If the pacer had no limit at that time, restoreAlarmRate removes the
-// limit. The parameter share is the share of stray throttles.
+// restoreAlarmRate returns to the rate of the earlier alarm (the field alarm), because
+// the throttles are random. If the pacer had no limit at that time, restoreAlarmRate
+// removes the limit. The parameter share is the share of random throttles.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
-	back := Pacer{previousRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
+	back := Pacer{previousRate: p.alarm.rate, randomShare: share, maxRandomShare: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
-		back.rate, back.heldRate, back.rise = p.alarm.rate, p.alarm.rate, riseFirst
+		back.rate, back.safeRate, back.rise = p.alarm.rate, p.alarm.rate, riseFirst
 	}
 	*p = back
 	p.beginPeriod(now)
@@ -319,22 +326,22 @@ func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	rate := p.usedRate(now)
 	passedRate := rate * (1 - share)
-	trial := p.rate > p.heldRate
+	trial := p.rate > p.safeRate
 	switch {
 	case p.rate == 0 || share > heavyShare:
 		// The quota may be far below the rate: cut the rate to an eighth, then search
 		// upwards.
 		rate *= searchKeep
-		p.heldRate, p.rise = 0, riseSearch
-	case trial && passedRate < nearHeld*p.heldRate:
-		rate = p.heldRate + trialWeight*max(0, trialKeep*passedRate-p.heldRate)
-		p.heldRate, p.rise = rate, riseFirst
+		p.safeRate, p.rise = 0, riseSearch
+	case trial && passedRate < nearSafe*p.safeRate:
+		rate = p.safeRate + trialWeight*max(0, trialKeep*passedRate-p.safeRate)
+		p.safeRate, p.rise = rate, riseFirst
 	default:
 		rate = max(rate*(1-cutShare*share), lowestRate)
 		if trial {
-			rate = max(rate, p.heldRate)
+			rate = max(rate, p.safeRate)
 		}
-		p.heldRate, p.rise = rate, riseFirst
+		p.safeRate, p.rise = rate, riseFirst
 	}
 	p.rate = max(rate, lowestRate)
 	p.ignoreUntil = now.Add(min(now.Sub(began)/2, settleMost))
@@ -344,17 +351,16 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 }
 
 // usedRate returns the number of calls per second that started in the current period, but
-// not more than the allowed rate. At the start of a period, before usedTime, it returns the
-// allowed rate. Without a limit, it returns at least the rate of the previous period.
+// at most the allowed rate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Without this upper limit for the age, the result would be far too low if the clock
-	// jumps forward. In longer periods, at least 80 % of the allowed calls have started,
-	// because Start ends all other periods after underusedTime.
+	// Limit the age of the period, because the result would be far too low if the clock
+	// jumps forward. This is harmless: in a period longer than underusedTime, at least 80 %
+	// of the allowed calls have started (see inUse).
 	age := min(now.Sub(p.since), underusedTime)
-	if p.rate == 0 {
+	if p.rate == 0 { // no limit
 		return max(p.previousRate, p.started/max(age, timerDelay).Seconds())
 	}
-	if age < usedTime { // the period is too short to measure a rate
+	if age < usedTime { // too short to measure a rate
 		return p.rate
 	}
 	return min(p.rate, p.started/age.Seconds())
@@ -365,8 +371,8 @@ func (p *Pacer) usedRate(now time.Time) float64 {
 func (p *Pacer) recordThrottle(now, began time.Time) {
 	p.refused++
 	switch {
-	case p.rate > p.heldRate:
-		if p.rise == riseFirst && p.refused >= failLeast+(failShare+strayTrial*p.stray)*p.passed {
+	case p.rate > p.safeRate:
+		if p.rise == riseFirst && p.refused >= failLeast+(failShare+randomTrial*p.randomShare)*p.passed {
 			p.lowerRate(now, began, p.refused/(p.passed+p.refused))
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
@@ -377,7 +383,7 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
-		p.heldRate, p.refused, p.trimmed = p.rate, 0, true
+		p.safeRate, p.refused, p.trimmed = p.rate, 0, true
 	}
 }
 
@@ -386,11 +392,11 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 func (p *Pacer) recordPass(now time.Time) {
 	p.passed++
 	age := now.Sub(p.since)
-	if p.rate > p.heldRate {
+	if p.rate > p.safeRate {
 		enough := p.passed >= trialCalls/(p.rise*p.rise) || p.passed >= trialCalls && age >= trialMost
 		if enough && age >= trialTime {
 			p.rate *= p.passed / (p.passed + p.refused)
-			if p.heldRate > 0 {
+			if p.safeRate > 0 {
 				p.rise = riseNext
 			}
 			p.beginTrial(now)
@@ -404,7 +410,7 @@ func (p *Pacer) beginTrial(now time.Time) {
 	p.rate = max(p.rate*(1+p.rise), lowestRate)
 	p.beginPeriod(now)
 	if p.rate > highestRate {
-		*p = Pacer{ignoreUntil: p.ignoreUntil, stray: p.stray, mostStray: p.mostStray}
+		*p = Pacer{ignoreUntil: p.ignoreUntil, randomShare: p.randomShare, maxRandomShare: p.maxRandomShare}
 	}
 }
 
@@ -442,6 +448,6 @@ func (e *evidence) addSuccess(credit float64) {
 	}
 }
 
-// share returns the share of failed calls since the field sum was last 0. It leaves out the
-// first of these calls, because this call always failed: the sum is 0 until a call fails.
+// share estimates the share of calls that fail. Counting always begins with a failed
+// call. This call would make the estimate too high, so share leaves it out.
 func (e *evidence) share() float64 { return (e.failed - 1) / max(e.calls-1, 1) }

@@ -42,13 +42,13 @@ func pacedShare(s scenario) float64 {
 	return paced / s.run().all().passed
 }
 
-func TestStrayThrottlesCostLittle(t *testing.T) {
-	for _, row := range []struct{ stray, least float64 }{{0.001, 0.95}, {0.01, 0.85}, {0.02, 0.75}, {1. / 30, 0.45}} {
+func TestRandomThrottlesCostLittle(t *testing.T) {
+	for _, row := range []struct{ chance, least float64 }{{0.001, 0.95}, {0.01, 0.85}, {0.02, 0.75}, {1. / 30, 0.45}} {
 		for _, s := range nets {
-			t.Run(fmt.Sprintf("%.1f %%, %v", 100*row.stray, s), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%.1f %%, %v", 100*row.chance, s), func(t *testing.T) {
 				worst := 1.0
 				for s.seed = range seeds {
-					s.length, s.stray = 30*second, row.stray
+					s.length, s.throttleChance = 30*second, row.chance
 					worst = min(worst, pacedShare(s))
 				}
 				t.Logf("at least %.3f of the calls that pass without a pacer", worst)
@@ -134,8 +134,8 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				// One call at a time makes about 670 calls per second. A quota of 600 calls
-				// per second, as at the end of this test, would have little effect.
+				// Skip this case. With one call at a time, a producer makes only about
+				// 670 calls per second, so a quota of 600 (see below) has little effect.
 				continue
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestIdleMinuteForgetsNothing(t *testing.T) {
 
 func TestAMillionAnswers(t *testing.T) {
 	s := nets[1]
-	s.length, s.burst, s.quota, s.stray = 350*second, 1, constant(3000), 0.0002
+	s.length, s.burst, s.quota, s.throttleChance = 350*second, 1, constant(3000), 0.0002
 	o := s.run()
 	last := o.between(300*second, s.length)
 	t.Logf("%.0f answers; at the end %.3f used, %.2f %% throttled", o.all().calls(), last.passed/150_000, 100*last.throttle())

@@ -29,13 +29,13 @@ type scenario struct {
 	fastest, slowest time.Duration
 
 	// quota returns the number of calls per second that the service allows at the given
-	// time; nil means no quota. Calls that the producers do not use can be made later, up to
-	// the number of calls allowed in burst seconds.
+	// time; nil means no quota. Unused calls add up for later (a token bucket), but only
+	// for up to burst seconds.
 	quota func(at time.Duration) float64
 	burst float64
 
-	// stray is the probability that the service throttles a call at random.
-	stray float64
+	// throttleChance is the probability that the service throttles a call at random.
+	throttleChance float64
 	// troubled returns the probability that a call fails in the service or the connection.
 	troubled func(at time.Duration) float64
 	// outage returns the result that all calls at the given time have, for example
@@ -186,7 +186,7 @@ func (s scenario) run() outcome {
 		if s.troubled != nil && rnd.Float64() < s.troubled(at) {
 			return attempt.Troubled
 		}
-		if s.stray > 0 && rnd.Float64() < s.stray {
+		if s.throttleChance > 0 && rnd.Float64() < s.throttleChance {
 			return attempt.Throttled
 		}
 		if s.quota == nil {
