@@ -150,7 +150,7 @@ func lintTarget(title, expr string, variables map[string]bool, fault func(rule, 
 	}
 }
 
-// The dashboard has no fault, and the linter finds each kind of fault.
+// The linter accepts the dashboard. It reports each fault that the test puts in.
 func TestDashboardLinter(t *testing.T) {
 	text, err := os.ReadFile("grafana/sqsfifo.json")
 	require.NoError(t, err)

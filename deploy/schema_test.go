@@ -28,8 +28,8 @@ func TestDashboardHasGrafanasType(t *testing.T) {
 	var model object
 	require.NoError(t, json.Unmarshal(text, &model))
 	for _, annotation := range model["annotations"].(map[string]any)["list"].([]any) {
-		// The TypeScript type of an annotation has no fields of a specific data source.
-		// Delete such a field before the check.
+		// Delete the field expr, which is only for Prometheus. The TypeScript type of an
+		// annotation lacks this field, and the check would fail.
 		delete(annotation.(map[string]any), "expr")
 	}
 	dashboard, err := json.MarshalIndent(model, "", "  ")

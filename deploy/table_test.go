@@ -49,9 +49,8 @@ func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + libra
 func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + libraryLabels + ")" }
 
 // shareInTime returns a query for the share of events that SQS stored or recognised as
-// duplicates within ten seconds. The parameter matchers selects the events, and the
-// parameter over the time range.
-func shareInTime(matchers, over string) string {
+// duplicates within ten seconds. Arguments are, for example, `{job="a"}` and "[5m]".
+func shareInTime(matchers, timeRange string) string {
 	good := matchers[:len(matchers)-1]
 	if good != "{" {
 		good += ","
@@ -60,7 +59,7 @@ func shareInTime(matchers, over string) string {
 	if matchers == "{}" {
 		matchers = ""
 	}
-	return "sum by (" + q + ") (rate(sqs_fifo_producer_event_duration_seconds_bucket" + good + over + ")) / sum by (" + q + ") (rate(sqs_fifo_producer_event_duration_seconds_count" + matchers + over + "))"
+	return "sum by (" + q + ") (rate(sqs_fifo_producer_event_duration_seconds_bucket" + good + timeRange + ")) / sum by (" + q + ") (rate(sqs_fifo_producer_event_duration_seconds_count" + matchers + timeRange + "))"
 }
 
 func quantiles(histogram string) []query {
@@ -141,12 +140,12 @@ var rows = []row{
 // An alert is one rule of Prometheus, with a section of the same name in the runbook.
 type alert struct{ name, expr, after, severity, summary string }
 
-// growth returns a query for counters that grew in the time over. Prometheus's function
-// increase misses the first event of a new counter. The query therefore also returns
-// counters that did not exist before this time.
-func growth(counter, matchers, by, over string) string {
+// growth returns a query for counters that grew in the last period, such as "10m". The
+// query also returns counters that did not exist a period ago, because Prometheus's
+// function increase misses the first event of a new counter.
+func growth(counter, matchers, by, period string) string {
 	x := counter + matchers
-	return "sum by (" + by + ") (increase(" + x + "[" + over + "])) > 0\nor sum by (" + by + ") (" + x + " unless " + x + " offset " + over + ") > 0"
+	return "sum by (" + by + ") (increase(" + x + "[" + period + "])) > 0\nor sum by (" + by + ") (" + x + " unless " + x + " offset " + period + ") > 0"
 }
 
 func burn(rate, short, long string) string {

@@ -64,12 +64,12 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits has the default durations of flags. The tag of a flag refers to a duration as in
-// ${retry_for}. send_for is shorter than retry_for, because the command send may have an
-// idempotency store (--journal), and with a store NewQueue accepts only shorter retries.
+// limits has default values of flags. In the tag of a flag, ${retry_for} stands for the
+// value of retry_for.
 var limits = kong.Vars{
-	"retry_for":       window.RetryFor.String(),
-	"resend_for":      outbox.DefaultResendFor.String(),
+	"retry_for":  window.RetryFor.String(),
+	"resend_for": outbox.DefaultResendFor.String(),
+	// With an idempotency store (--journal), NewQueue refuses longer retries.
 	"send_for":        (window.RetryFor - 2*window.Slack).String(),
 	"forgotten_after": (replay.Interval + replay.Margin).String(),
 }

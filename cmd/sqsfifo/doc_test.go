@@ -161,9 +161,8 @@ func (d document) transcripts(t *testing.T, text string) string {
 	}
 }
 
-// command runs one line of a code block marked "sh", which must succeed. If the line begins
-// with a key of the map skippedCommands, command does not run the line. It then sets
-// used[key] to true.
+// command runs one line of a code block marked "sh", which must succeed. A line that
+// begins with a key of the map skippedCommands is not run, and used[key] is set to true.
 func (d document) command(t *testing.T, line string, used map[string]bool) {
 	t.Helper()
 	for beginning, by := range skippedCommands {

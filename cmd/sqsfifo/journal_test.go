@@ -11,9 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Two processes cannot have the same journal open, even under different names of the file.
-// With the same owner name, one process would take over sends that the other process has
-// not finished.
+// A process resumes the unfinished sends in its journal. A second process must therefore
+// not open the journal at the same time, even under another name of the file.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

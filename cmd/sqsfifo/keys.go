@@ -79,8 +79,8 @@ const (
 	stateUnresolved = "unresolved"
 )
 
-// stateOf returns the state of the key with this record. A key without an outcome has the
-// state that a new claim would have met when the record was read (r.ReadAt).
+// stateOf returns the state of the key with this record. For a key without an outcome,
+// the function idempotency.Decide finds the state at the time of the read, r.ReadAt.
 func stateOf(r idempotency.Record) string {
 	if r.Status != idempotency.Running {
 		return r.Status.String()
@@ -95,8 +95,8 @@ func stateOf(r idempotency.Record) string {
 	return stateInDoubt
 }
 
-// doubtSince returns the time since which it is unknown whether the key's operation took
-// effect. For a record without such a time, it returns the creation time.
+// doubtSince returns the start of the first attempt with an unknown outcome. Without such
+// an attempt, it returns the creation time of the record.
 func doubtSince(r idempotency.Record) time.Time {
 	if r.DoubtSince.IsZero() {
 		return r.Created

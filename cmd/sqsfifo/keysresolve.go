@@ -126,8 +126,8 @@ func (c *keysResolveCmd) run(ctx context.Context, std stdio) error {
 	})
 }
 
-// ending returns the outcome that the flags describe, such as a completed send with the
-// message ID of --message-id. The command records this outcome for each key.
+// ending converts the flags to the outcome to record. For example, --message-id gives a
+// completed send with this message ID.
 func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	if c.As == string(idempotency.ResolutionNoEffect) {
 		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: c.Reason}), nil
@@ -142,9 +142,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve: the keys with the IDs on the command line, or else
-// the unresolved keys selected by flags. With receipts, it omits unresolved keys without a
-// receipt and returns the number of omitted keys (missing).
+// targets returns the keys to resolve: the keys named by ID on the command line or, if
+// there are no IDs, the unresolved keys selected by flags. If receipts is not nil, a key
+// without a receipt is left out, and missing counts it.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})

@@ -65,7 +65,7 @@ func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 				Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}, Resend: true,
 			}
 			switch target.key.Value {
-			case "a": // the new attempt ends after a millisecond, and key a is unresolved again
+			case "a": // the claim ends after a millisecond, and the key is unresolved once more
 			case "b":
 				again.Terms.Lease = time.Hour
 			default:

@@ -9,9 +9,8 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// The function keySteps explains the normal form of a dataset. For each component, such as
-// version, the steps lead from the given text to the normal text, and each step changes the
-// text.
+// For each component of a dataset, such as version, the steps lead from the given text to
+// the normal text. A step starts with the result of the step before and changes it.
 func FuzzKeySteps(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org/a/b.csv", " HTTPS://Example.ORG:443/a/./x/../%61%2fb.csv#part ", "https://example.org", "s3://Bucket/key",

@@ -26,7 +26,7 @@ Examples:
 }
 
 // ledgerFile names a file with an exported ledger. If the file continues an earlier export,
-// the flag --after has the last head (seal number and hash) of the earlier export.
+// the flag --after has the number and hash of the last seal in the earlier file.
 type ledgerFile struct {
 	After string `placeholder:"N:HEX" help:"Head at which the export before this one ended; the file begins with the seal after it."`
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`

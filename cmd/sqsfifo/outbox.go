@@ -180,8 +180,8 @@ Examples:
 	sqsfifo outbox stuck orders.db --age 10m --json`
 }
 
-// lateLine is a late message in --json output, after the first message of its group. The
-// first message is part of the group's line (groupLine). Member names are stable.
+// lateLine is the --json output for a late message that is not the first of its group. A
+// groupLine describes the first message. Member names are stable.
 type lateLine struct {
 	Group        string    `json:"group"`
 	Position     int64     `json:"position"`

@@ -71,8 +71,8 @@ type resolvedMessage struct {
 	As       string `json:"resolution"`
 }
 
-// find returns the message group of the flag --group. It returns an error if the first
-// message of the group is not at the position of --position.
+// find returns the message group of the flag --group. If the first message is not at the
+// flag --position, find returns an error: only the first message can be resolved.
 func (c *outboxResolveCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.GroupStats, error) {
 	groups, err := box.Groups(ctx, 0)
 	if err != nil {

@@ -14,11 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pictureFlags has the flags for an HTML page. With --html-bodies, the page shows how a
-// finding, such as a lost message, differs from the original message.
+// pictureFlags has the flags for an HTML page. Findings are messages with a bad outcome.
 type pictureFlags struct {
 	HTML       string `name:"html" type:"path" placeholder:"FILE" help:"Write a page that shows the messages over time to this file; it needs no network."`
-	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`
+	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Show in the page how body and attributes of each finding differ from the original, shortened; other bodies are not in the page (default true)."`
 }
 
 // picture creates the HTML page for --html. A nil picture creates no page.

@@ -120,7 +120,7 @@ type receipts struct {
 
 	flushed time.Time
 
-	room chan struct{} // semaphore with one element for each event in the map groups
+	unprinted chan struct{} // one element for each event in the map groups, at most maxUnprinted
 }
 
 // maxUnprinted is the largest number of events whose receipts are not printed yet.
@@ -146,7 +146,7 @@ type slot struct {
 func newReceipts(out io.Writer, p *progress) *receipts {
 	return &receipts{
 		out: newLineWriter(out), progress: p, groups: map[string][]*slot{}, counts: map[string]int{},
-		room: make(chan struct{}, maxUnprinted),
+		unprinted: make(chan struct{}, maxUnprinted),
 	}
 }
 
@@ -155,7 +155,7 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 // ctx.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
-	case r.room <- struct{}{}:
+	case r.unprinted <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -199,7 +199,7 @@ func (s *slot) finishLocked() {
 			r.printLocked(waiting[0].line)
 		}
 		waiting = waiting[1:]
-		<-r.room
+		<-r.unprinted
 	}
 	if r.groups[s.group] = waiting; len(waiting) == 0 {
 		delete(r.groups, s.group)
@@ -212,7 +212,7 @@ func (r *receipts) printLocked(l receiptLine) {
 		return
 	}
 	r.out.write(l)
-	if now := time.Now(); len(r.room) <= fewWaiting || now.Sub(r.flushed) > longestUnflushed {
+	if now := time.Now(); len(r.unprinted) <= fewWaiting || now.Sub(r.flushed) > longestUnflushed {
 		_ = r.out.flush() // r.out keeps the error
 		r.flushed = now
 	}

@@ -131,9 +131,9 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stopsGroup(c.Action) }))
 }
 
-// stopsGroup reports whether an item with this action stops its message group: a run sends
-// neither the item nor later items of the group. ActionDrift says that the message differs
-// from the source's record. If a run finds no difference any more, it sends the item.
+// stopsGroup reports whether an item with this action stops its message group: "replay
+// run" sends neither the item nor later items of the group. With ActionDrift, the message
+// differs from the source's record. If both agree at the time of the run, the item is sent.
 func stopsGroup(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }

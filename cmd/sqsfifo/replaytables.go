@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// writePlanTable writes the number of a plan's items for each action and label. The label
-// (see replay.Label) says how SQS would treat an item at the time of the plan.
+// writePlanTable writes the number of a plan's items by action, label and reason. The
+// label "inside", for example, says that SQS would suppress the item at the time of the
+// plan.
 func writePlanTable(w io.Writer, p *replay.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, made %s: %d items, %d excluded\n", p.ID, p.Source, p.Made.Format("2006-01-02 15:04:05Z07:00"), len(p.Items), p.Excluded)
@@ -23,9 +24,9 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 	return t.Flush()
 }
 
-// writeReportTable writes the number of items for each outcome, each reason to skip, and
-// each pair of labels. A label (see replay.Label) says whether SQS suppresses an item. A pair
-// has the label in the plan and the label when the item was sent.
+// writeReportTable writes the number of items by outcome and by reason to skip. The last
+// lines compare run and plan: "planned inside, sent outside" counts items that SQS
+// remembered at the time of the plan, and had forgotten at the time of the send.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

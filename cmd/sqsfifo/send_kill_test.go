@@ -170,7 +170,8 @@ func TestSendKilled(t *testing.T) {
 	count := last()
 	assert.Equal(t, events, count[outcomeStored]+count[outcomeDuplicate]+count[outcomeEarlier], "%v", count)
 	assert.NotZero(t, count[outcomeEarlier])
-	// After this time only the journal recognises the events.
+	// Six minutes later, SQS has forgotten the events. Only the journal shows that they were
+	// sent.
 	s.queue.Advance(6 * time.Minute)
 	assert.Equal(t, map[string]int{outcomeEarlier: events}, last())
 
@@ -201,8 +202,7 @@ func (s *served) advance(t *testing.T, journal string, d time.Duration) {
 	require.NoError(t, db.Close())
 }
 
-// receiptsOf returns the outcomes in the receipts printed before a kill, by dedupe key. It
-// ignores an incomplete last line.
+// receiptsOf maps the dedupe keys in the printed receipts to the outcomes.
 func receiptsOf(t *testing.T, out []byte) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -280,8 +280,9 @@ func TestSendKilledReceipts(t *testing.T) {
 	require.NotZero(t, receipts)
 }
 
-// sendAgain sends the same events by a library producer with the journal as its store.
-// All must be duplicates, and the queue must get no request.
+// sendAgain sends the events with a Producer of the library in place of the command. The
+// command's journal is the producer's store: all events must be duplicates, and the queue
+// must get no request.
 func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 	t.Helper()
 	j, err := openJournal(t.Context(), journal)

@@ -341,7 +341,7 @@ func TestReceiptsInOrder(t *testing.T) {
 	b2.end(sdk.Receipt{}, nil, false)
 	assert.Equal(t, []int{2, 1, 3, 4, 5}, printed())
 	assert.Empty(t, r.groups)
-	assert.Empty(t, r.room)
+	assert.Empty(t, r.unprinted)
 	assert.False(t, r.failed())
 	slot(6, "c").end(sdk.Receipt{}, &idempotency.UnresolvedError{}, true)
 	assert.True(t, r.failed())

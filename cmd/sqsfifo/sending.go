@@ -110,8 +110,7 @@ func waitForReader(read <-chan error) error {
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
 	errs := []error{waitForReader(read), err, s.failure, s.receipts.finish()}
-	// After a signal, closeErr only says that Close withdrew events. The receipts of
-	// these events already say so.
+	// After a signal, leave out closeErr: the receipts show which events Close withdrew.
 	if ctx.Err() == nil {
 		errs = append(errs, closeErr)
 	}
@@ -126,8 +125,8 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	return findingsIf(s.bad.Load() > 0 || s.receipts.failed())
 }
 
-// joined joins errors. It leaves out context.Canceled, which is not a cause, and errors
-// with the text of an earlier error.
+// joined joins errors without repeated texts. It also leaves out context.Canceled, because
+// another error says why the context was cancelled.
 func joined(errs []error) error {
 	var out []error
 	seen := map[string]bool{}
@@ -183,9 +182,9 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	return nil
 }
 
-// sendAll submits the events to the producer until the channel events is closed, or until
-// readContext ends. It does not wait for the channel after readContext has ended, because
-// the goroutine that reads may be blocked on standard input.
+// sendAll submits the events to the producer until the channel events is closed. It also
+// returns when readContext ends, because the goroutine that reads may be blocked on
+// standard input and never close the channel.
 func (s *sending) sendAll(ctx, readContext context.Context, events <-chan event) error {
 	for {
 		select {

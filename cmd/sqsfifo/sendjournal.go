@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation marks the keys in a journal of an earlier version of the command. That
-// version did not use the journal as the producer's store, so openSendJournal refuses
-// such a journal.
+// oldOperation is the operation of keys in a journal of an earlier version of the command.
+// openSendJournal refuses such a journal, because its keys name events in another way.
 const oldOperation = "sqsfifo.send"
 
 // openSendJournal opens the journal at the path and returns it as a producer's store. The
@@ -29,7 +28,8 @@ func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.S
 	if old {
 		return none, nil, errors.Join(fmt.Errorf("%s is a journal of an earlier version of this command, which names events in another way; finish its events with that version, then use a new file", path), j.Close())
 	}
-	// Use the hash of the path, because the path may be too long for an owner name.
+	// The owner is named by the journal's path. An owner name has at most 200 bytes, so
+	// use a hash.
 	c := sqsfifo.StoreConfig{Store: j.store, Owner: sqsfifo.BodyHash(j.path), TTL: idempotency.Forever}
 	if resend {
 		c.Unresolved = sqsfifo.UnresolvedResend

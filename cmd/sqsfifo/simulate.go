@@ -114,7 +114,7 @@ type report struct {
 	places  recent.Messages[place]
 	count   int
 	kinds   map[timeline.Kind]int
-	found   map[string]int // number of findings of each name that --fail-on accepts
+	found   map[string]int // findings by name: lost, refused, collision or redelivered
 }
 
 // printer prints one message and its outcome. The parameter number is the message's number

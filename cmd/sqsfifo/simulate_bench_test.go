@@ -17,8 +17,8 @@ import (
 // second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
-	// Every lostEvery-th duplicate has an attribute that its original lacks. SQS suppresses
-	// the duplicate, so the attribute is lost. 0 means never.
+	// With lostEvery = 100, one duplicate in 100 has an attribute that its original
+	// lacks, and is reported as LOST. 0 means none.
 	lostEvery int
 	rest      []byte
 	buffer    []byte
@@ -159,7 +159,8 @@ func processorTime() (seconds float64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	// After the name in parentheses, user and system time are the 12th and 13th fields.
+	// The text is "PID (NAME) FIELDS". Among these fields, user and system time are the
+	// 12th and 13th.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
 		return 0, false

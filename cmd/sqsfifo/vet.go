@@ -228,13 +228,13 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the given flags of the analyzer as flags of "go vet", except flags with
-// default values. It sets the analyzer's flags to the values, and returns an error for each
-// value that the analyzer refuses.
+// forTool sets the flags of the analyzer, and returns the same flags as arguments of "go
+// vet". The error has each value that the analyzer refuses.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {
-		// Only this command checks SF020. Leave out the ID, which the analyzer would refuse.
+		// Remove SF020 from the list. The analyzer would refuse this ID, because only the
+		// command checks SF020.
 		ids = slices.DeleteFunc(ids, func(id string) bool { return strings.TrimSpace(id) == "SF020" })
 		given["disable"] = []string{strings.Join(ids, ",")}
 	}

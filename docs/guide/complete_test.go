@@ -21,7 +21,7 @@ import (
 // root is the folder of the module.
 const root = "../../"
 
-// exceptions maps packages and errors that no guide names to the reasons.
+// exceptions has packages and errors that the guides may omit, each with the reason.
 var exceptions = map[string]string{
 	"idempotency/storetest/producertest": "part of storetest, for authors of stores",
 }
@@ -90,9 +90,9 @@ func exports(t *testing.T) code {
 	return c
 }
 
-// instrument returns the name of the OpenTelemetry instrument created by a call, if the
-// name is a string literal. Package observe builds other names from a prefix. A table of
-// docs/kfm lists these names.
+// instrument returns the name of the OpenTelemetry instrument that a call creates. If the
+// name is not a string literal, instrument returns nil. A table in docs/kfm lists
+// such names.
 func instrument(call *ast.CallExpr) []string {
 	function, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !regexp.MustCompile(`^(Int64|Float64).*(Counter|Gauge|Histogram)$`).MatchString(function.Sel.Name) || len(call.Args) == 0 {

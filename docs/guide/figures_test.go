@@ -10,14 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a number that a document repeats from a table in BENCHMARKS.md. The fields
-// heading, row and column find the number: in the section with this heading, in the first
-// row that contains all these texts. An empty first cell repeats the cell above.
+// figure is a number that a document repeats from a table in BENCHMARKS.md.
 type figure struct {
-	text    string // sentence or part of it in the document; %s stands for the number
-	heading string
-	row     []string
-	column  int // 0 for the first percentage in the row
+	text    string   // sentence or part of it in the document; %s stands for the number
+	heading string   // heading of the table's section
+	row     []string // the number is in the first row with all these texts
+	column  int      // 0 for the first percentage in the row
 }
 
 var figures = map[string][]figure{

@@ -26,17 +26,17 @@ func requirementsTable(t *testing.T, args []string) string {
 	rows := [][]string{{"no.", "level", "requirement", "tests"}}
 	for _, r := range list {
 		by := r.unmet.reason
-		if len(r.held) > 0 {
+		if len(r.tests) > 0 {
 			var links []string
-			for _, h := range r.held {
-				file, err := h.file()
+			for _, ref := range r.tests {
+				file, err := ref.file()
 				if err != nil {
 					t.Errorf("requirement %s: %v", r.id, err)
 					continue
 				}
-				name := h.test
-				if h.row != "" {
-					name += " (" + h.row + ")"
+				name := ref.function
+				if ref.row != "" {
+					name += " (" + ref.row + ")"
 				}
 				links = append(links, fmt.Sprintf("[%s](%s)", name, root+file))
 			}
@@ -61,21 +61,21 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// check returns the first error in requirement r, or nil. If needsTest is false, r may have
-// a reason for missing tests in place of tests.
+// check returns the first error in requirement r, or nil. A requirement has tests or, if
+// needsTest is false, a reason to have none.
 func (r requirement) check(needsTest bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
 		return fmt.Errorf("level %q", r.level)
-	case len(r.held) == 0 && (needsTest || r.unmet.reason == "" || r.unmet.missing == ""):
+	case len(r.tests) == 0 && (needsTest || r.unmet.reason == "" || r.unmet.names == ""):
 		return fmt.Errorf("no test holds it: %s", r.text)
-	case len(r.held) > 0 && r.unmet != unmet{}:
+	case len(r.tests) > 0 && r.unmet != unmet{}:
 		return fmt.Errorf("it has tests and a reason to have none")
-	case len(r.held) == 0:
+	case len(r.tests) == 0:
 		return stale(r.unmet)
 	}
-	for _, h := range r.held {
-		if _, err := h.file(); err != nil {
+	for _, ref := range r.tests {
+		if _, err := ref.file(); err != nil {
 			return err
 		}
 	}
@@ -83,8 +83,8 @@ func (r requirement) check(needsTest bool) error {
 }
 
 // file returns the path, from the root, of the test's file.
-func (h held) file() (string, error) {
-	files, err := filepath.Glob(filepath.Join(root, h.folder, "*_test.go"))
+func (ref testRef) file() (string, error) {
+	files, err := filepath.Glob(filepath.Join(root, ref.folder, "*_test.go"))
 	if err != nil {
 		return "", err
 	}
@@ -95,16 +95,16 @@ func (h held) file() (string, error) {
 		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv != nil || fn.Name.Name != h.test || !runs(h.test) {
+			if !ok || fn.Recv != nil || fn.Name.Name != ref.function || !runs(ref.function) {
 				continue
 			}
-			if h.row != "" && !mentions(filepath.Dir(file), h.row) {
-				return "", fmt.Errorf("%s: the tests of %s have no %q", file, h.test, h.row)
+			if ref.row != "" && !mentions(filepath.Dir(file), ref.row) {
+				return "", fmt.Errorf("%s: the tests of %s have no %q", file, ref.function, ref.row)
 			}
-			return filepath.ToSlash(filepath.Join(h.folder, filepath.Base(file))), nil
+			return filepath.ToSlash(filepath.Join(ref.folder, filepath.Base(file))), nil
 		}
 	}
-	return "", fmt.Errorf("there is no test %s in %s", h.test, h.folder)
+	return "", fmt.Errorf("there is no test %s in %s", ref.function, ref.folder)
 }
 
 // runs reports whether the go command runs a function of this name.
@@ -121,34 +121,33 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A requirement may have no test, because the module lacks a feature. The requirement then
-// has a pattern for the feature's exported names. If the module exports a matching name, the
-// feature exists, and the method check returns an error.
+// The reason to have no test is out of date when the module exports a name of the missing
+// feature, here OpenLedger.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.check(false), "idempotency/sqlstore.OpenLedger exists")
-	r.unmet.missing = "NoSuchNameAnywhere"
+	r.unmet.names = "NoSuchNameAnywhere"
 	require.NoError(t, r.check(false))
-	r.unmet.missing = ""
+	r.unmet.names = ""
 	require.Error(t, r.check(false), "nothing would show that the reason is stale")
 }
 
 // Each change makes a correct requirement wrong, for example by the removal of its test.
 // The method check finds the error.
 func TestFaultsOfTheListAreFound(t *testing.T) {
-	good := requirement{id: "1", level: "MUST", text: "text", held: []held{{"docs/kfm", "TestLayout", ""}}}
+	good := requirement{id: "1", level: "MUST", text: "text", tests: []testRef{{"docs/kfm", "TestLayout", ""}}}
 	require.NoError(t, good.check(true))
 	for name, change := range map[string]func(r *requirement){
-		"no test":                    func(r *requirement) { r.held = nil },
-		"no test, with a reason":     func(r *requirement) { r.held, r.unmet = nil, unmet{"not built", "Catalogue"} },
-		"a test that does not exist": func(r *requirement) { r.held[0].test = "TestNothingOfTheKind" },
-		"a function that is no test": func(r *requirement) { r.held[0].test = "documents" },
-		"a test in another folder":   func(r *requirement) { r.held[0].folder = "lint" },
-		"a row that is not there":    func(r *requirement) { r.held[0] = held{"lint", "TestCheckByRule", "SF999 is no" + " rule of ours"} },
+		"no test":                    func(r *requirement) { r.tests = nil },
+		"no test, with a reason":     func(r *requirement) { r.tests, r.unmet = nil, unmet{"not built", "Catalogue"} },
+		"a test that does not exist": func(r *requirement) { r.tests[0].function = "TestNothingOfTheKind" },
+		"a function that is no test": func(r *requirement) { r.tests[0].function = "documents" },
+		"a test in another folder":   func(r *requirement) { r.tests[0].folder = "lint" },
+		"a row that is not there":    func(r *requirement) { r.tests[0] = testRef{"lint", "TestCheckByRule", "SF999 is no" + " rule of ours"} },
 		"an unknown level":           func(r *requirement) { r.level = "SHOULD" },
 	} {
 		r := good
-		r.held = slices.Clone(good.held)
+		r.tests = slices.Clone(good.tests)
 		change(&r)
 		assert.Error(t, r.check(true), name)
 	}

@@ -106,8 +106,8 @@ func ruleLink(r lint.Rule) string {
 	return fmt.Sprintf("[%s](../../rules.md#%s)", r.ID, strings.ToLower(r.ID))
 }
 
-// casesTable lists the cases of the compliance suite: the named cases, or all without
-// names. "_" in a name stands for a space.
+// casesTable lists the cases of the compliance suite with the given names, in which "_"
+// stands for a space. If names is empty, it lists all cases.
 func casesTable(t *testing.T, names []string) string {
 	rows := [][]string{{"case", "what it asserts", "source"}}
 	cases := complianceCases(t)
@@ -155,10 +155,9 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable returns a table of words in attribute names, such as "event" in event_id. The
-// words for an event have one row, and the words for an attempt to send an event have
-// another. Both rows have the nouns that may follow a word. The lists are in the source code
-// of package attrname.
+// namesTable returns a table of the words in attribute names, read from the source code of
+// package attrname. For example, event_id consists of a word for an event and a noun, and
+// request_id of a word for an attempt and a noun.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

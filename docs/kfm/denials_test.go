@@ -18,12 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A denial is a statement in a document that the module lacks a feature, for example "this
-// is not supported".
+// denial matches a statement that the module lacks a feature, for example "this is not
+// supported".
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists the correct denials. A key is a piece of text in the denial's line. Its
-// value is a regular expression for the names that the module would export with the feature.
+// denials lists statements in documents that a feature is missing, by a text in the line.
+// The value is a regular expression. If the module exports a matching name, the feature
+// exists.
 var denials = map[string]string{
 	// In sqstest/FACTS.md, this heading begins a table of missing features, such as the
 	// metric NumberOfDeduplicatedSentMessages. TestFacts of package sqstest checks the
@@ -31,9 +32,9 @@ var denials = map[string]string{
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// Each denial in a document is listed: in the map denials, or as the reason for a
-// requirement without a test. The denied feature does not exist. No listed denial is
-// missing in the documents.
+// A document may say that a feature is missing if the statement is in the map denials, or
+// is the reason why a requirement has no test. The feature must really be missing. Each
+// listed statement is in a document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -41,7 +42,7 @@ func TestDenials(t *testing.T) {
 	}
 	for _, r := range slices.Concat(contract, keySpecification) {
 		if r.unmet.reason != "" {
-			known[r.unmet.reason] = r.unmet.missing
+			known[r.unmet.reason] = r.unmet.names
 		}
 	}
 	seen := map[string]bool{}
@@ -57,9 +58,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// wrongDenials returns an error for each denial in the text that is not listed in the map
-// known, and for each listed denial whose feature exists. It sets seen[key] for each key of
-// known in a denial.
+// wrongDenials checks each line with a match of denial. The line must contain a key of the
+// map known, and the key's value must not match an exported name. The map seen gets each key
+// found.
 func wrongDenials(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -81,8 +82,8 @@ func wrongDenials(text string, known map[string]string, seen map[string]bool) (f
 	return faults
 }
 
-// A denial is wrong if the map known does not list it, or if the feature exists. Here the
-// feature is the ledger.
+// "The ledger is not built" is an error in two cases: nobody has listed the statement, or
+// the module exports a name of the ledger.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}
@@ -91,14 +92,14 @@ func TestFalseDenialsAreFound(t *testing.T) {
 	assert.Empty(t, wrongDenials(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
 }
 
-// stale returns an error if the module exports a name that matches u.missing. The feature
-// then exists, so u is no longer a reason to have no test.
+// stale returns an error if the module exports a name that matches u.names. The missing
+// feature then exists, and the reason in u is out of date.
 func stale(u unmet) error {
 	names, err := exportedNames()
 	if err != nil {
 		return err
 	}
-	missing, err := regexp.Compile(u.missing)
+	missing, err := regexp.Compile(u.names)
 	if err != nil {
 		return err
 	}
@@ -160,8 +161,8 @@ var exportedNames = sync.OnceValues(func() (names []string, err error) {
 	})
 })
 
-// allDocuments returns the Markdown files of the module by path from the root. The
-// changelog is excluded as history.
+// allDocuments returns the Markdown files of the module, as paths from the root. It
+// leaves out the changelog, which describes earlier versions.
 func allDocuments(t *testing.T) (files []string) {
 	t.Helper()
 	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {

@@ -37,8 +37,8 @@ var layout = []string{
 	"tests/hash-behavior-test.md",
 }
 
-// part matches a generated part of a document, with the comments before and after the
-// part. The first comment has a key of the map tables and the arguments for its function.
+// part matches "<!-- generate NAME ARGUMENTS -->", the generated text, and "<!-- end -->"
+// in a document. NAME is a key of the map tables.
 var part = regexp.MustCompile(`(?s)(<!-- generate ([a-z-]+)((?: [^ >]+)*) -->\n)(.*?)(<!-- end -->)`)
 
 // tables has the functions that generate the parts of documents, by the name of the part.

@@ -159,7 +159,8 @@ func messageCases() []vector {
 		}
 		v := make(rule, "message", note, in)
 		if v.Refused == "M4" || v.Refused == "M5" {
-			v.Refused = "M3" // M4 and M5 only describe attribute names; rule M3 refuses the message
+			// Rules M4 and M5 define which attribute names rule M3 checks, and M3 refuses.
+			v.Refused = "M3"
 		}
 		out = append(out, v)
 	}

@@ -365,9 +365,8 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// The text of a rule in the specification may name lint rules, for example "(SF001 to
-// SF004)". For an input that breaks the rule, the producer's [sqsfifo.ViolationError]
-// must have a finding of one of these lint rules.
+// A rule in the specification may list lint rules, as in "(SF001 to SF004)". If an input
+// breaks the rule, a [sqsfifo.ViolationError] must name one of these lint rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {
@@ -379,7 +378,7 @@ func TestRulesOfTheLint(t *testing.T) {
 		_, err := operations[v.Op](&v.In)
 		var broken *sqsfifo.ViolationError
 		if !errors.As(err, &broken) {
-			continue // other errors have no findings of package lint
+			continue // only a ViolationError names lint rules
 		}
 		assert.True(t, slices.ContainsFunc(broken.Findings, func(f lint.Finding) bool {
 			return f.Rule >= first && f.Rule <= last

@@ -37,7 +37,7 @@ func main() {
 		},
 	})
 	must(err)
-	// The example ends after a second without new messages, a service at a signal.
+	// Stop after a second without new messages. A service would stop at a signal.
 	go func() { _ = c.WaitIdle(ctx, time.Second); stop() }()
 	must(c.Run(ctx))
 }

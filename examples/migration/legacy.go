@@ -61,9 +61,9 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 	return err
 }
 
-// DecodeLegacy decodes a legacy body. It returns an envelope with the event source and the
-// dedupe key that the new producer gives the order. A consumer's store therefore recognises
-// an order that arrives twice, in a legacy body and in an envelope.
+// DecodeLegacy decodes a legacy body. The result has the event source and the dedupe key
+// of the new producer. A consumer's store therefore recognises an order that arrives
+// twice: once in a legacy body, and once in an envelope.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

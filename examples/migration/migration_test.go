@@ -149,9 +149,9 @@ func drain(t *testing.T, q *sqstest.Queue, c *consumer.Consumer[migration.Order]
 	}
 }
 
-// A new release adds a field to the payload. If the old and the new release send one event,
-// SQS stores two messages with one dedupe key. On a shared Queue, the second send is
-// refused.
+// A new release adds a field to the payload. The old and the new release send the same
+// order, and SQS stores two messages with one dedupe key. If both use the same
+// [sqsfifo.Queue], the second send fails.
 func TestAFieldMoreIsAnotherBody(t *testing.T) {
 	type orderV2 struct {
 		migration.Order

@@ -37,9 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The program gets SIGTERM while the queue works, throttles, cannot be reached, or stores
-// messages but never answers. Each gauge reading has exactly one outcome, and the outcomes
-// agree with the messages in the queue.
+// The program sends the readings of a gauge until SIGTERM. It prints exactly one outcome
+// for each reading, and the outcomes agree with the messages in the queue.
 func TestEveryEventHasItsOutcomeAfterSIGTERM(t *testing.T) {
 	for _, tc := range []struct {
 		queue string

@@ -77,8 +77,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// With Auto, the first good line decides the kind of all lines. A line that does not fit
-// the flags is an error and decides nothing.
+// The kind [Auto] becomes the kind of the first line without an error. Here line 1 is an
+// envelope and does not fit the flags, so line 2 may still be a payload.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

@@ -114,9 +114,9 @@ func (t *Texts) Size() (total int64) {
 // Read returns the number of bytes read so far.
 func (t *Texts) Read() int64 { return t.read }
 
-// All yields the texts file by file. The caller may keep and change a text. All may be
-// called only once. For an overlong line, All yields a [*LineError] and continues. After
-// any other error All ends.
+// All returns an iterator over the texts, file by file. The input can be read only once.
+// The caller may keep and change a text. An overlong line gives a [*LineError], and the
+// next line follows. Any other error is the last element.
 func (t *Texts) All() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		for _, name := range t.names {
@@ -127,8 +127,7 @@ func (t *Texts) All() iter.Seq2[Line, error] {
 	}
 }
 
-// file yields the texts of one file. It returns true if All must continue with the next
-// file.
+// file yields the texts of one file. It returns true if the next file must follow.
 func (t *Texts) file(name string, yield func(Line, error) bool) bool {
 	shown, from := stdinName, t.stdin
 	if name != "-" {

@@ -89,8 +89,8 @@ func TestIcon(t *testing.T) {
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, "image/svg+xml", w.Header().Get("Content-Type"))
 	assert.Contains(t, w.Body.String(), "<svg")
-	_, kept := h.requests.kept()
-	assert.Empty(t, kept)
+	_, logged := h.requests.snapshot()
+	assert.Empty(t, logged)
 	assert.Contains(t, answer(h, http.MethodGet, "/", "", "Accept", browserAccepts).Header().Get("Content-Security-Policy"), "img-src 'self'")
 }
 
@@ -108,7 +108,7 @@ func TestForeignPages(t *testing.T) {
 		for _, header := range [][]string{
 			{"Origin", "https://evil.example"},
 			{"Origin", "http://127.0.0.1:3000"},
-			{"Origin", "http://localhost:9324"}, // a page from another host name than the request's
+			{"Origin", "http://localhost:9324"}, // the server is at 127.0.0.1:9324
 			{"Origin", "null"},
 			{"Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"},
 			{"Sec-Fetch-Site", "same-site", "Content-Type", "application/json"},

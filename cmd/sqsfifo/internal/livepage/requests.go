@@ -33,8 +33,8 @@ func (l *requestLog) wanted() bool {
 	return l.on
 }
 
-// kept reports whether the log is on, and returns the requests in it.
-func (l *requestLog) kept() (bool, []requestWire) {
+// snapshot returns l.on and a copy of l.list.
+func (l *requestLog) snapshot() (bool, []requestWire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.on, append([]requestWire{}, l.list...)

@@ -76,7 +76,7 @@ func (h *Handler) read(queues []*sqstest.Queue, q *sqstest.Queue) []byte {
 		Queues: []string{}, IntervalMS: window.Interval.Milliseconds(), Window: []rememberedWire{}, Suppression: []suppressedWire{}, Blockage: []blockedWire{},
 		Faults: json.RawMessage("[]"),
 	}
-	s.Logging, s.Requests = h.requests.kept()
+	s.Logging, s.Requests = h.requests.snapshot()
 	for _, other := range queues {
 		s.Queues = append(s.Queues, other.Name())
 	}

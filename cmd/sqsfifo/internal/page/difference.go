@@ -10,10 +10,10 @@ import (
 
 // The page shortens texts and lists to these limits.
 const (
-	textBefore     = 72  // most bytes shown of the text before the first difference
-	textAfter      = 160 // maximum bytes shown of each text, counted from the first difference
-	attributesMost = 8
-	attributeMost  = 80
+	maxBytesBefore    = 72  // before the first difference of two texts
+	maxBytesAfter     = 160 // from the first difference on
+	maxAttributes     = 8
+	maxAttributeBytes = 80 // of a name or value
 )
 
 // Difference is the first difference of two texts, with shortened parts of the texts.
@@ -30,7 +30,7 @@ type Difference struct {
 // Differ compares a text with another text.
 func Differ(own, other string) Difference {
 	if own == other {
-		return Difference{Byte: -1, Common: shorten(own, textBefore+textAfter)}
+		return Difference{Byte: -1, Common: shorten(own, maxBytesBefore+maxBytesAfter)}
 	}
 	at := 0
 	for at < len(own) && at < len(other) && own[at] == other[at] {
@@ -43,7 +43,7 @@ func Differ(own, other string) Difference {
 	for start > 0 && start < len(own) && !utf8.RuneStart(own[start]) {
 		start--
 	}
-	from := max(start-textBefore, 0)
+	from := max(start-maxBytesBefore, 0)
 	for from > 0 && !utf8.RuneStart(own[from]) {
 		from--
 	}
@@ -51,7 +51,7 @@ func Differ(own, other string) Difference {
 	if from > 0 {
 		d.Common = "…" + d.Common
 	}
-	d.Own, d.Other = shorten(own[start:], textAfter), shorten(other[start:], textAfter)
+	d.Own, d.Other = shorten(own[start:], maxBytesAfter), shorten(other[start:], maxBytesAfter)
 	return d
 }
 
@@ -68,7 +68,7 @@ func shorten(s string, most int) string {
 }
 
 // Attributes describes the differing attributes of two messages, sorted by name. If more
-// than attributesMost attributes differ, the last element is "…".
+// than maxAttributes attributes differ, the last element is "…".
 func Attributes(own, other map[string]string) []string {
 	both := map[string]string{}
 	maps.Copy(both, own)
@@ -80,10 +80,10 @@ func Attributes(own, other map[string]string) []string {
 		if has == had && a == b {
 			continue
 		}
-		if len(out) == attributesMost {
+		if len(out) == maxAttributes {
 			return append(out, "…")
 		}
-		name = shorten(name, attributeMost)
+		name = shorten(name, maxAttributeBytes)
 		switch {
 		case !had:
 			out = append(out, fmt.Sprintf("%s is %s; the other message has no %s", name, quoted(a), name))
@@ -97,5 +97,5 @@ func Attributes(own, other map[string]string) []string {
 }
 
 func quoted(value string) string {
-	return `"` + strings.ReplaceAll(shorten(value, attributeMost), `"`, `\"`) + `"`
+	return `"` + strings.ReplaceAll(shorten(value, maxAttributeBytes), `"`, `\"`) + `"`
 }

@@ -9,21 +9,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError reports that [Config.Clean] was refused: a receive might move other
-// senders' messages to a dead-letter queue. No message was received.
+// UncleanError reports that the probe did not delete its messages, although
+// [Config.Clean] is set. It would also have received other senders' messages, and SQS may
+// move a message to a dead-letter queue after a number of receives. The probe received
+// nothing.
 type UncleanError struct{ Why string }
 
 func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// The function clean stops receiving at one of these limits.
+// The method cleanUp receives messages until it reaches one of these limits.
 const (
-	// maxForeign limits the answers that have only other senders' messages, because SQS may
-	// return the same messages repeatedly.
+	// maxForeign is the number of nonempty answers in a row with only other senders'
+	// messages. SQS may return these messages again and again.
 	maxForeign = 3
-	// maxEmpty limits the empty answers in a row. An empty answer takes a second, so clean
-	// waits longer than hiddenFor, and receives the messages of a lost answer again.
+	// maxEmpty is the number of answers in a row without messages. SQS waits a second
+	// before such an answer, in total longer than hiddenFor. If an answer was lost on the
+	// network, its messages become visible in this time, and are received again.
 	maxEmpty = hiddenFor + 2
 )
 
@@ -31,9 +34,9 @@ const (
 // stay hidden for this time if the process is killed before it makes them visible again.
 const hiddenFor = 10
 
-// clean receives messages until all messages of this run are deleted, or until maxForeign
-// or maxEmpty is reached. It makes other senders' messages visible again.
-func (p *prober) clean(ctx context.Context) error {
+// cleanUp receives messages until all messages of this run are deleted, or until
+// maxForeign or maxEmpty is reached. It makes other senders' messages visible again.
+func (p *prober) cleanUp(ctx context.Context) error {
 	switch {
 	case p.attrs == nil:
 		return &UncleanError{"its attributes may not be read, and it may have a dead-letter queue, to which each receive brings the messages of others nearer"}

@@ -105,7 +105,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		// The messages of the run are deleted even if a check failed.
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		err = errors.Join(err, p.clean(limit))
+		err = errors.Join(err, p.cleanUp(limit))
 	}
 	p.report.Sent = len(p.ids)
 	return &p.report, err

@@ -224,7 +224,7 @@ func TestForeignMessages(t *testing.T) {
 					assert.Equal(t, r.Sent, r.Deleted)
 					assert.Zero(t, r.Returned)
 				}
-				// All messages of other senders are visible immediately.
+				// No foreign message is hidden: these receives return all of them.
 				seen := 0
 				for {
 					out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
@@ -246,8 +246,7 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// lossy is a queue that loses its first answer to a receive. The messages of the lost
-// answer stay hidden, and the SDK receives again.
+// lossy is a queue that loses its first answer to a receive.
 type lossy struct {
 	*sqstest.Queue
 	receives int
@@ -255,7 +254,8 @@ type lossy struct {
 
 func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if l.receives++; l.receives == 1 {
-		// This first answer is lost. The SDK receives again: see the return below.
+		// Discard this answer. Its messages are now hidden, as if the answer had been
+		// lost on the network. The receive below stands for the SDK's retry.
 		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil {
 			return nil, err
 		}
@@ -263,9 +263,9 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// Messages in a lost answer stay hidden until their visibility timeout ends. Clean waits
-// for this time, then deletes the messages of the run.
-func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
+// SQS's first answer is lost, and its messages are hidden until the visibility timeout
+// ends. The probe waits for them and deletes all its messages.
+func TestCleanWaitsForHiddenMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		others := foreign(t, q, 2, 1)

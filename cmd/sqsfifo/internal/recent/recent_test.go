@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/recent"
 )
 
-// After each Add, Messages has the values of all messages of the last six minutes (Kept).
-// It forgets the values of much older messages.
+// After each Add, the values of the last six minutes (Kept) are found. After 50 minutes,
+// the values of the first 25 minutes are not.
 func TestMessages(t *testing.T) {
 	var m recent.Messages[int]
 	begin := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)

@@ -101,7 +101,7 @@ func TestPageInBrowser(t *testing.T) {
 		return browsertest.Value[bool](tab, fmt.Sprintf("!document.querySelector(%q).hidden", selector))
 	}
 
-	// For each kind of outcome, the page shows the recorder's number of messages.
+	// The page has the recorder's count for each kind of outcome.
 	for kind, name := range []string{"lost", "bodies", "again", "refused", "duplicate", "delivered"} {
 		assert.Equal(t, fmt.Sprint(r.kinds[kind]), attribute(tab, name), name)
 		assert.Positive(t, r.kinds[kind], name)
@@ -307,8 +307,8 @@ func TestLargePageInBrowser(t *testing.T) {
 	assert.Equal(t, "100000", attribute(tab, "messages"))
 	t.Logf("%d bytes, opened in %s ms, first picture of %s shapes", info.Size(), attribute(tab, "opened"), attribute(tab, "shapes"))
 	tab.Picture("timeline-100k-dark")
-	// Move the pointer to a column, which stands for many messages. Its card has no message
-	// number.
+	// At this zoom, a column stands for many messages. Move the pointer until a card
+	// (tooltip) without a message number describes a column.
 	counted := ""
 	for x := 600.0; x < 900 && counted == ""; x += 13 {
 		tab.Move(x, 300)

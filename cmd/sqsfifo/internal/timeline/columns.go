@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// columns stores the rows of the page, one byte slice for each field of row, for the page's
-// data.js. Numbers are varints, mostly short because they are differences from earlier
-// rows.
+// columns stores values of the type row in little space, one byte slice for each field.
+// The page's script data.js decodes them. Numbers are varints, and mostly differences
+// from earlier rows, because a small number needs few bytes.
 type columns struct {
 	count int
 	last  row
@@ -18,21 +18,17 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id describes the deduplication ID of a stored message: the first 8 bytes of a SHA-256.
-	// Any other ID is in the list otherIDs, and id has the ID's index in the list.
-	id []byte
-	// original is only for suppressed messages: the row's number minus the number of the
-	// original message.
-	original []byte
-	// collision is only for rows with flagCollides: the row's number minus the number of
-	// the earlier message with the same dedupe key.
-	collision []byte
+	// id has the deduplication IDs of stored messages: the first 8 bytes if the ID is a
+	// SHA-256, otherwise (flagOtherID) an index in otherIDs.
+	id        []byte
+	original  []byte // only for suppressed messages: number of the row minus number of the original
+	collision []byte // only with flagCollides: row number minus number of the message with the same key
 	errors    []byte // only for refused messages: index of the error's text in errorTexts
-	source    []byte // index of the row's source in sourceList
+	source    []byte // index in sourceList
 	line      []byte // line number minus the line number of the source's previous row
 
 	otherIDs, errorTexts index
-	sources              map[Place]int // index in sourceList of a file or replay: a Place with Line 0
+	sources              map[source]int // index in sourceList
 	sourceList           []source
 	lines                []int32 // line of the last row of each source
 }
@@ -45,7 +41,7 @@ type source struct {
 }
 
 func newColumns() *columns {
-	return &columns{otherIDs: newIndex(), errorTexts: newIndex(), sources: map[Place]int{}}
+	return &columns{otherIDs: newIndex(), errorTexts: newIndex(), sources: map[source]int{}}
 }
 
 // maxIDBytes limits the bytes that the page shows of a deduplication ID other than a
@@ -69,20 +65,19 @@ func (c *columns) add(m row) {
 		c.id = binary.AppendUvarint(c.id, uint64(c.otherIDs.of(shortened(m.id, maxIDBytes))))
 	default:
 		var head [8]byte
-		// The row of a related message may have no ID (m.id is ""); the 8 bytes are then
-		// zero.
+		// A row made from a recentMessage has no ID. Its 8 bytes are zero.
 		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)]))
 		c.id = append(c.id, head[:]...)
 	}
 	if m.flags&flagCollides != 0 {
 		c.collision = binary.AppendUvarint(c.collision, uint64(m.number-m.collision))
 	}
-	from := Place{File: m.place.File, Replay: m.place.Replay}
+	from := source{m.place.File, m.place.Replay}
 	s, ok := c.sources[from]
 	if !ok {
 		s = len(c.sourceList)
 		c.sources[from] = s
-		c.sourceList = append(c.sourceList, source{from.File, from.Replay})
+		c.sourceList = append(c.sourceList, from)
 		c.lines = append(c.lines, 0)
 	}
 	c.source = binary.AppendUvarint(c.source, uint64(s))
@@ -123,7 +118,7 @@ func (x *index) of(s string) int {
 	return n
 }
 
-// packed is the form of columns in the page's data.
+// packed is the type columns as JSON, with each byte slice in base64.
 type packed struct {
 	Count   int      `json:"count"`
 	Number  string   `json:"number"`

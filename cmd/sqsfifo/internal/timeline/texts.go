@@ -17,16 +17,16 @@ type text struct {
 	relatedNumber    int // 0 without a related message
 }
 
-// lineOf returns the log line with the text of the message at p. Replay is 0 in the result:
-// a replay sends the lines of the log again and has no other texts.
+// lineOf returns p without the replay number: a message sent in a replay of the log has
+// its text in the same line of the log.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the log lines of findings and of their related messages. The caller reads
-// the messages in these lines again and passes them in [Options].Texts, because the page
-// shows their bodies and attributes.
+// Wanted returns the log lines of messages with bodies on the page: findings and their
+// related messages. The caller reads these lines again for [Options].Texts.
 //
-// Wanted covers at most [MaxTexts] findings of each kind, and none of the kind [Again]. Each
-// line occurs once, sorted by file and line number. The field Replay is 0.
+// There are at most [MaxTexts] findings of each kind, and none of the kind [Again], because
+// a replay of the log does not change the bodies. Each line occurs once, sorted by file and
+// line number. The field Replay is 0.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {
@@ -39,11 +39,10 @@ func (r *Recorder) Wanted() []Place {
 	return slices.Compact(out)
 }
 
-// packedText is the text of one finding in the page's data. The field With is the number
-// of the related message, or 0.
+// packedText is the text of one finding in the page's data.
 type packedText struct {
 	Number     int             `json:"number"`
-	With       int             `json:"with"`
+	Related    int             `json:"with"` // number of the related message, such as the original; 0 if none
 	Body       page.Difference `json:"body"`
 	Attributes []string        `json:"attributes,omitempty"`
 }

@@ -56,7 +56,7 @@ type Kind int
 const (
 	Lost      Kind = iota // suppressed although it differs from the original
 	Bodies                // same dedupe_key as an earlier message, but a different body
-	Again                 // sent again by a replay of the log, and delivered again
+	Again                 // delivered once more, in a replay of the log
 	Refused               // refused by SQS
 	Duplicate             // suppressed, and equal to the original
 	Delivered
@@ -126,8 +126,8 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. A later finding may be a duplicate of this
-// message or have its dedupe key, and the page then shows both messages.
+// recentMessage is a message of the last minutes. If a later message is a finding because of
+// this message, for example its lost duplicate, the page shows both.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -222,9 +222,8 @@ func flagsOf(m Message) (flags byte) {
 }
 
 // addFinding stores the rows of a finding and of its related messages, for at most
-// MaxFindings findings of each kind. The page shows the bodies of at most MaxTexts findings
-// of each kind, and none of the kind Again. For these findings, addFinding also stores the
-// log lines.
+// MaxFindings findings of each kind. For the method Wanted, it stores the log lines of at
+// most MaxTexts findings of each kind except Again.
 func (r *Recorder) addFinding(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

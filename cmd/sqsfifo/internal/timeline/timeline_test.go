@@ -305,7 +305,7 @@ func TestTexts(t *testing.T) {
 	c, _ := contentsOf(t, r, Options{Texts: texts})
 	require.Len(t, c.Texts, 1)
 	assert.Equal(t, 3, c.Texts[0].Number)
-	assert.Equal(t, 2, c.Texts[0].With)
+	assert.Equal(t, 2, c.Texts[0].Related)
 	assert.Equal(t, 7, c.Texts[0].Body.Byte)
 	assert.Equal(t, []string{`k is "3" instead of "2"`}, c.Texts[0].Attributes)
 	_, text := contentsOf(t, r, Options{})
