@@ -11,23 +11,21 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops is used only if Answer.Fate is Altered: SQS stored a changed message in place
-	// of the event. The caller sets Drops to true if SQS would drop a resend of the event
-	// as a duplicate of the changed message.
+	// Drops is used only if something changed the event on its way to SQS (Answer.Fate is
+	// Altered). The caller sets Drops to true if SQS stored the changed message with the
+	// event's deduplication ID: SQS then drops a resend of the event.
 	Drops bool
 
 	// Attempted sets Duplicate to true if SQS had stored the event before this
 	// submission.
 	Duplicate bool
 
-	// Waiter is called when the store has recorded SQS's confirmation of the event, or
-	// has failed to record the confirmation. Waiter is unused without a confirmation or
-	// without a store.
+	// Waiter is notified when SQS's confirmation of the event is written to the store, or
+	// the write has failed or timed out. If nothing is to be written, Waiter is ignored.
 	Waiter Waiter
 
-	// Attempted sets Unrecorded to true if SQS stored the event although the store had
-	// not granted a claim, the permission to send. Attempted then writes nothing to the
-	// store.
+	// Attempted sets Unrecorded to true if SQS stored an event that was sent without a
+	// claim (the store's permission to send). The store gets no record of the event.
 	Unrecorded bool
 }
 
@@ -35,8 +33,8 @@ type Ended struct {
 // range.
 type Lead = process.Lead
 
-// Waiter is called when the store has recorded that SQS stored an event, or has failed to
-// record this.
+// Waiter is notified when SQS's confirmation of an event is written to the store, or the
+// write has failed or timed out.
 type Waiter = store.Waiter
 
 // Attempted records the results of a request's attempts: in the memory of this process
@@ -69,8 +67,8 @@ func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 // AwaitRecord returns true if SQS confirmed the event to this process, but the store has
 // not recorded the confirmation, or will never record it.
 //
-// If the confirmation is queued for the store or being written, AwaitRecord calls
-// w.MarkRecording, and w.Recorded is called later. The parameter w may be nil.
+// If the store may still record the confirmation, AwaitRecord calls w.MarkRecording, and
+// w.Recorded is called later. The parameter w may be nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)

@@ -62,23 +62,21 @@ type Judgement struct {
 	// Collide. With Record.SendAnyway, it may be set with any Kind.
 	Collision Collision
 
-	// Again reports that the event was sent before this submission. Use Again only if
-	// Kind is Known, or if Kind is Go and this is the submission's first attempt.
+	// Again is true if an earlier submission had already sent the event. It is valid if
+	// Kind is Known, and also if Kind is Go for the submission's first attempt.
 	Again bool
 
-	// Drift reports that the store's record of the event has a different message than the
-	// submission: other bytes or another message group. At most one Judgement of each
-	// submission has Drift set, so that the caller reports the difference once.
+	// Drift means that the store has recorded the event with other bytes or another
+	// message group. Drift is true in at most one Judgement of each submission, so that
+	// the caller reports the difference once.
 	Drift bool
 
-	// Delay and Err are set with two Kinds:
-	//
-	//   - Wait: Delay is the time until the next call of Admit or LookUp. Err explains
-	//     why the store has not granted a claim. Err is nil if the memory of this process
-	//     forbids the attempt.
-	//   - Refuse: Delay is zero. Err has the reason.
+	// With the Kind Wait, Delay is the time until the next call of Admit or LookUp.
 	Delay time.Duration
-	Err   error
+
+	// Err is the reason for the Kind Refuse or Wait. It is nil if this process, and not
+	// the store, requires the wait.
+	Err error
 
 	// Hopeless reports that Kind is Wait because the store refuses all writes until an
 	// operator repairs the store.
@@ -149,18 +147,18 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	}
 }
 
-// ask calls the function call with the claims of all attempts for which selected returns
-// true, and copies the store's answers into these attempts.
-func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
+// ask passes the claims of the chosen attempts to the function query, and copies the
+// store's answers into these attempts.
+func (m *Memory) ask(attempts []Attempt, chosen func(*Attempt) bool, query func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
 	for i := range attempts {
-		if a := &attempts[i]; selected(a) {
+		if a := &attempts[i]; chosen(a) {
 			at, claims = append(at, i), append(claims, a.claim.Load())
 		}
 	}
 	answers := make([]store.Judgement, len(claims))
-	call(claims, answers)
+	query(claims, answers)
 	for n, i := range at {
 		attempts[i].answer = answers[n]
 	}
@@ -227,8 +225,8 @@ func (m *Memory) collision(v process.Judgement) Collision {
 // time. The attempts must be in the order of the request.
 //
 // Admit sets the Kind of each attempt whose Kind is still None. With the Kind Go, the
-// event is in doubt from now on: until the call of Attempted, SQS may have stored the
-// event.
+// attempt counts as started: SQS may store the event at any time until the caller calls
+// Attempted.
 //
 // Admit keeps the events of a message group in order. After an attempt with any Kind
 // except Go, the next attempt of the same group gets the Kind Hold, even if the caller
@@ -286,15 +284,15 @@ func (m *Memory) claimInStore(ctx context.Context, now Instant, attempts []Attem
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// mustHold reports whether attempt i must not start because of attempt i-1: both have the
-// same message group, and attempt i-1 does not start. Sending only attempt i would change
-// the order of the group.
+// mustHold reports whether attempt i must wait for the attempt before it: both have the
+// same message group, and the earlier attempt does not start. Sending attempt i alone
+// would change the order of the group.
 func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// retainedDelay is the delay before the next call of Admit if the process's memory
-// returns the Kind process.Retained.
+// retainedDelay is the delay before the next call of Admit if an earlier submission still
+// needs this process's old record of the event (process.Retained).
 const retainedDelay = time.Second
 
 // judgeInProcess sets Kind to Collide or Late if this process's memory already forbids
@@ -308,8 +306,9 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Go, process.Drift, process.OtherGroup, process.Retained, process.Full:
-		// Kind stays None, so the event is claimed next. If another message was sent first
-		// for the event, the store may have that message, and this submission can send it.
+		// Do not refuse the attempt before the store is asked. With Drift or OtherGroup,
+		// this process sent another message under the key. If the store has recorded that
+		// message, this submission can send it instead.
 	}
 }
 

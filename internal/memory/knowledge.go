@@ -54,10 +54,10 @@ type Knowledge struct {
 	// process; otherwise nil.
 	Err error
 
-	// The data for Memory.Times. The field process has the times of attempts by this
-	// process. The other three fields are set if only the store knows of an attempt in
-	// doubt, and have the store's times.
-	process                        process.Known
+	// Memory.Times uses the field local if an attempt of this process may have stored a
+	// message. Otherwise, it returns the three times below: they come from the store and
+	// describe an attempt of another submission.
+	local                          process.Known
 	since, resendBefore, forgotten time.Time
 }
 
@@ -81,61 +81,50 @@ func (k *Knowledge) Fate() attempt.Fate {
 //   - resendBefore: the latest time to start a resend of an event in doubt
 //   - forgotten: the time from which SQS has certainly forgotten the event
 //
-// All times are zero in the State Unanswered. They may also be zero in the State Altered,
-// if SQS would store a resend (see Ended.Drops).
+// All times are zero in the State Unanswered. They may also be zero in the State Altered:
+// if the changed message has another deduplication ID, SQS accepts a resend at any time.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
-	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
-		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
+	if p := &k.local; p.State == process.InDoubt || p.State == process.Altered {
+		return m.Wall(p.Since), m.Wall(p.ResendBefore()), m.Wall(p.ForgottenAt())
 	}
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of this process, in the parameter here, with the store's
-// answers, in the parameter claim. The parameter claim is nil without a store, after
-// DropClaim, and before a deferred claim is made.
-//
-// The result has the first State in this list whose condition is true:
-//
-//   - Altered: SQS stored a changed message in place of the event.
-//   - Stored: this process or the store knows that SQS has the event.
-//   - InDoubt: an attempt of this process may have stored the event.
-//   - Clear: the event needs no claim, or the store knows of no earlier attempt.
-//   - InDoubt: the store knows of another submission's attempt that may have stored the
-//     event.
-//   - Clear: the event was refused because of its content, so the store's answer does not
-//     matter.
-//   - Unanswered: the store has not answered.
-func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
-	k := Knowledge{process: here, Before: before}
-	var there store.Known
+// combine merges this process's knowledge of an event with the store's answers. The
+// parameter claim is nil if the submission has no claim in the store. The parameter
+// deferred is true if the claim is to be made later.
+func combine(inProcess process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
+	k := Knowledge{local: inProcess, Before: before}
+	var inStore store.Known
 	if claim != nil {
-		there = claim.Known()
-		k.Err = there.Err
+		inStore = claim.Known()
+		k.Err = inStore.Err
 	}
 	switch {
-	case altered || here.State == process.Altered:
+	case altered || inProcess.State == process.Altered:
 		k.State = Altered
-	case here.State == process.Stored || there.State == store.Stored:
+	case inProcess.State == process.Stored || inStore.State == store.Stored:
 		k.State = Stored
-		if there.State == store.Stored {
-			k.Before, k.Result, k.Message = before || !there.Ours, there.Result, there.Message
+		if inStore.State == store.Stored {
+			k.Before, k.Result, k.Message = before || !inStore.Ours, inStore.Result, inStore.Message
 		}
-	case here.State == process.InDoubt:
+	case inProcess.State == process.InDoubt:
 		k.State = InDoubt
-	case claim == nil && !deferred || unclaimed || there.State == store.Clear:
+	case claim == nil && !deferred || unclaimed || inStore.State == store.Clear:
 		k.State = Clear
-	case there.State == store.InDoubt:
-		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, there.Since, there.ResendUntil, there.ForgottenAt
+	case inStore.State == store.InDoubt:
+		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, inStore.Since, inStore.ResendUntil, inStore.ForgottenAt
 	case !refused:
 		k.State = Unanswered
-	default:
+	default: // refused because of its content: the store does not matter
 		k.State = Clear
 	}
 	return k
 }
 
-// errRetained is the reason in Knowledge.Err if the last judgement of the submission was
-// process.Retained.
+// errRetained explains why an event was not sent: for two minutes after a suspension of
+// the machine, the memory keeps expired records for waiting submissions
+// (process.Retained).
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
 // Conclude ends the attempts of a submission: from now on, Admit allows no attempt.
@@ -146,8 +135,8 @@ var errRetained = errors.New("after a suspension of the machine, an earlier subm
 // The parameter refused reports that the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
-		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
-		k := combine(here, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
+		inProcess, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
+		k := combine(inProcess, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
 		if k.Err == nil && r.submission.Retained {
 			k.Err = errRetained
 		}
@@ -168,17 +157,17 @@ func (r *Record) Knowledge() *Knowledge {
 	return r.knowledge
 }
 
-// Release ends a submission and returns the knowledge about the event. No attempt of the
-// submission may be under way. If the State is InDoubt or Altered, the result forgotten
-// is the time from which SQS has certainly forgotten the event.
+// Release ends a submission and returns the knowledge about the event. All attempts of
+// the submission must have ended. In the States InDoubt and Altered, the result
+// forgottenAt is the time from which SQS has certainly forgotten the event.
 //
 // The parameter altered reports that SQS stored a changed message in the last attempt.
 //
-// Release never returns the State Unanswered. If the store has not answered, the State
-// depends only on the knowledge of this process.
-func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
+// If the store has not answered, Release returns only the knowledge of this process,
+// never the State Unanswered.
+func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time.Time) {
 	if !r.identified {
-		return k, forgotten
+		return k, forgottenAt
 	}
 	if r.claim.Load() != nil {
 		m.claims.Release(r.claim.Load())
@@ -188,18 +177,18 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// This process knows of no message that SQS still remembers. Use the time limit
-		// for resends in place of ForgottenAt.
+		// ForgottenAt gives no time, because this process knows of no message that SQS
+		// still remembers. Use the time limit for resends, counted from now.
 		end = now.Add(window.LastStart)
 	}
-	forgotten = time.Now().Add(end.Sub(now))
+	forgottenAt = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
-	if k.State == InDoubt && k.process.State != process.InDoubt {
+	if k.State == InDoubt && k.local.State != process.InDoubt {
 		// k.forgotten is a wall-clock time. Convert it to a time with a monotonic
 		// reading, so that later changes of the wall clock have no effect.
-		forgotten = time.Now().Add(time.Until(k.forgotten))
+		forgottenAt = time.Now().Add(time.Until(k.forgotten))
 	}
-	return k, forgotten
+	return k, forgottenAt
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a

@@ -141,16 +141,17 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim marks a submission whose claim must be made later: the key of the claim
-// contains the queue's name, which is not known yet. Until the call of Claim, it is
-// unknown whether another process has stored the event (see the State Unanswered).
+// DeferClaim postpones the submission's claim, the store's permission to send, until the
+// name of the queue is known: the name is part of the claim's key. Until the caller calls
+// Memory.Claim, it is unknown whether another process has stored the event (see the State
+// Unanswered).
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
 func (r *Record) HasClaim() bool { return r.claim.Load() != nil }
 
-// DropClaim removes the submission's claim or deferred claim. Conclude then ignores the
-// store.
+// DropClaim ends the submission's use of the store: it removes the claim, and undoes
+// DeferClaim. Conclude then returns only the knowledge of this process.
 func (r *Record) DropClaim() {
 	r.claim.Store(nil)
 	r.deferred = false
@@ -164,11 +165,12 @@ func (r *Record) DropClaim() {
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
 // Identify sets the message of a submission and returns the current instant. Call
-// Identify after LookUp. If LookUp or Admit returns the Kind [Change], call Adopt, and
-// then Identify with the adopted message.
+// Identify after LookUp, and again with the result of Adopt if the store has recorded
+// another message for the event (the Kind [Change]).
 //
 // payload is the part of the body that stays the same if the caller builds the event
-// again. attributes is a digest of all attributes that may carry identity.
+// again. attributes is a digest of the identity attributes: all attributes that may make
+// two messages with the same body two different events.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.submission)
@@ -181,8 +183,9 @@ func (m *Memory) Identify(r *Record, key, group, body, payload string, attribute
 	return now
 }
 
-// Leave records that the submission has its outcome and no longer waits. Call Leave once
-// for each record, when the outcome is reported.
+// Leave ends a submission's wait for its outcome. The memory then keeps no expired
+// records for the submission. Call Leave once for each Record, when the outcome is
+// reported.
 func (m *Memory) Leave(r *Record) {
 	if r.identified {
 		m.process.Leave()
@@ -201,9 +204,9 @@ func (r *Record) BodyHash() string {
 // submission's first Admit: later, the submission's own attempts count too.
 func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
-// WasSentElsewhere reports whether the store knows of an attempt by another submission to
-// send the event. Call it before the first attempt of this submission: after SQS has
-// confirmed an attempt of this submission, the result is true as well.
+// WasSentElsewhere reports whether the store knows of an attempt by another submission.
+// Call it before the first attempt of this submission, because a confirmed attempt of
+// this submission counts too.
 func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }
@@ -215,7 +218,7 @@ func (m *Memory) HasStore() bool { return m.claims != nil }
 func (m *Memory) Wall(i Instant) time.Time { return m.process.Wall(i) }
 
 // Recently returns the current instant at low cost. After a suspension of the machine,
-// the result may at first be too early by the length of the suspension.
+// the result may at first lag by the length of the suspension.
 func (m *Memory) Recently() Instant { return m.process.Recently() }
 
 // Since returns the duration since an instant. After a suspension of the machine, the

@@ -18,10 +18,11 @@ type noWaiter struct{}
 func (noWaiter) MarkRecording() {}
 func (noWaiter) Recorded(bool)  {}
 
-// An event is stored, and a second submission of the event waits during a suspension of
-// the machine. A third submission, made right after the suspension, must wait. If the
-// third submission ends during this wait, the error names the reason. With a store, it is
-// a known duplicate and need not wait.
+// An event is stored before a suspension of the machine, and another submission of the
+// event waits during the suspension. A submission made right after the suspension must
+// wait, because the waiting submission still needs the event's record. If the new
+// submission ends during its wait, the error explains this. With a store, the new
+// submission learns from the store that the event is stored, and need not wait.
 func TestSuspension(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
 	require.NoError(t, err)

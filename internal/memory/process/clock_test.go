@@ -39,16 +39,16 @@ func TestSuspensionCountsAndWallStepsDoNot(t *testing.T) {
 	assert.Zero(t, m.Wall(0))
 }
 
-// While an event is in doubt, the machine is suspended for five minutes. SQS may then have
-// forgotten the event, so Admit refuses the next attempt, even if the wall clock does not
-// show the suspension. A step of the wall clock without a suspension has no effect.
+// While an event is in doubt, the machine is suspended for five minutes. SQS may then
+// have forgotten the event, so Admit refuses the next attempt. The wall clock has no
+// influence: it may miss the suspension, or be set forward without a suspension.
 func TestIntervalDuringSuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
 	s.try(lost)
 	before := r.Wall(s.look().ResendBefore())
 	r.clocks.Asleep += 5 * time.Minute
-	r.clocks.Step = -5 * time.Minute // the wall clock does not show the suspension
+	r.clocks.Step = -5 * time.Minute // cancels Asleep: the wall clock does not move
 	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
 	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.sub.Known.ResendBefore()))
 

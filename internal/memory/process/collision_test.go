@@ -125,9 +125,9 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// Send the two events again, one after the other. During the request with the event
-	// south, the Memory forgets the event north. Record still reports south as a duplicate
-	// of north, because south's submission has kept north's message ID.
+	// SQS stores the event north. While a request with the event south is under way, the
+	// Memory forgets north. SQS then answers with north's message ID, m2, so south is a
+	// duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -166,8 +166,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// SQS stores a changed message, but would still store a resend of the event itself
-	// (Result.Drops is false). The attempt therefore counts as refused.
+	// SQS stores a changed message with another deduplication ID (Result.Drops is false).
+	// A resend of the event would still be stored, so this attempt counts as refused.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())

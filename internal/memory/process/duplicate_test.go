@@ -29,9 +29,9 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
-	// Another submission sends the stored event again. During this attempt, the Memory
-	// forgets the event. Record still reports a duplicate: the submission has kept the
-	// message ID of the stored event, and SQS answers with this ID.
+	// The stored event is sent again, and the Memory forgets the event before SQS
+	// answers. Record still reports a duplicate, because the submission has kept the
+	// message ID m2.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -68,10 +68,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// A resend of a stored event lasts an hour, because the machine is suspended, and then ends
-// without an answer. SQS may have stored the event a second time. During the resend,
-// another submission may make an attempt; the variable meanwhile is the result of that
-// attempt.
+// A stored event is sent again. The machine is suspended during the request, so the
+// request ends after more than an hour, without an answer: SQS may have stored the event
+// twice. The cases differ in the result of another attempt, made before the request ends.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -129,9 +128,9 @@ func TestLateEndWithoutProof(t *testing.T) {
 	}
 }
 
-// While an attempt of submission b is under way, the event's record expires, and an
-// attempt of submission c creates a new record. The end of b's attempt does not change
-// the new record.
+// During an attempt of submission b, the machine is suspended, and the event's record
+// expires. An attempt of submission c creates a new record. When b's attempt ends, the
+// new record must not change.
 func TestAttemptOfAnEarlierInterval(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")

@@ -35,11 +35,11 @@ func KeptUntil(k Known) Instant {
 	return k.keptUntil()
 }
 
-// Horizon returns an instant: m may free all records that had expired at this instant.
+// Horizon returns the time that decides which records have expired (see expiryTime).
 func (m *Memory) Horizon(now Instant) Instant {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.freeUntil(now)
+	return m.expiryTime(now)
 }
 
 // Look returns the Memory's current knowledge of the event. Unlike Refresh, it needs no

@@ -66,9 +66,8 @@ func TestFewGroupNumbersAreKept(t *testing.T) {
 	assert.Less(t, len(w.sets)*entriesPerSet, 10*10_000)
 }
 
-// A million groups send one message each, 100 groups in each deduplication interval. SQS
-// has forgotten the older messages, so new groups replace their entries. The table stays
-// small.
+// A million message groups send one message each. SQS remembers only about 100 of these
+// messages at a time. The table reuses the entries of forgotten messages and stays small.
 func TestOldGroupNumbersMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var w groupNumbers

@@ -2,42 +2,43 @@ package process
 
 import "time"
 
-// horizon is the state of [Memory.freeUntil].
+// expiryClock is the clock by which records expire. It agrees with the Memory's clock,
+// but may lag after a suspension of the machine.
 //
 // Problem: a waiting submission calls Refresh once a minute to learn whether another
-// submission has stored the same event. During a suspension of the machine, records expire,
-// but the waiting submission cannot call Refresh. If the Memory freed the expired records
-// right after the suspension, a record could be gone before the next Refresh.
+// submission has stored the same event. During a suspension, it cannot call Refresh. If
+// the records that expired meanwhile were freed right after the suspension, a record
+// could be gone before the next Refresh.
 //
-// Solution: after a suspension, the Memory keeps the expired records until the process has
-// run for minAwake, or until no submission waits for its outcome.
-type horizon struct {
-	// countedSleep is the total length of all suspensions except the recent ones. The method
-	// freeUntil subtracts the length of the recent suspensions from the current time.
+// Solution: after a suspension, the clock lags by the length of the suspension until the
+// process has run for minAwake, or until no submission waits for its outcome.
+type expiryClock struct {
+	// countedSleep is the total length of the suspensions that the expiry clock already
+	// includes.
 	countedSleep time.Duration
 
-	// noticedSleep is the total length of the suspensions noticed so far. When the process
-	// has run for minAwake since noticedAt, countedSleep gets this value.
+	// noticedSleep is the total length of all suspensions until noticedAt. It becomes the
+	// new countedSleep when the process has run for minAwake since noticedAt.
 	noticedSleep time.Duration
 
-	// noticedAt is the time at which freeUntil noticed a suspension and set noticedSleep. It
-	// does not include the length of suspensions.
+	// noticedAt is the time at which a suspension was noticed, by a clock that stops
+	// during suspensions.
 	noticedAt Instant
 
-	latest Instant // last result of freeUntil
+	latest Instant // last result of expiryTime
 }
 
-// minAwake is the time for which the Memory keeps expired records after a suspension of
-// the machine. It is longer than the minute between two Refresh calls, so each waiting
-// submission calls Refresh before the Memory frees the records.
+// minAwake is the time for which expired records are kept after a suspension of the
+// machine. Waiting submissions call Refresh once a minute, so each of them reads its
+// event's record within this time.
 const minAwake = 2 * time.Minute
 
-// freeUntil returns an instant: the Memory may free all records that had expired at this
-// instant. The result is normally the parameter now. If waiting submissions may need the
-// records that expired during a suspension of the machine, the result is earlier by the
-// length of the suspension (see horizon). The result never decreases. The caller holds m.mu.
-func (m *Memory) freeUntil(now Instant) Instant {
-	h, asleep := &m.horizon, m.clock.Asleep()
+// expiryTime returns the time that decides which records have expired. This is normally
+// the parameter now. After a suspension of the machine, it is earlier by the length of
+// the suspension, as long as waiting submissions may need old records (see expiryClock).
+// The result never decreases. The caller holds m.mu.
+func (m *Memory) expiryTime(now Instant) Instant {
+	h, asleep := &m.expiry, m.clock.Asleep()
 	if asleep != h.countedSleep {
 		awake := now.Add(-asleep)
 		switch {

@@ -10,9 +10,9 @@ import (
 )
 
 // An event is stored, and then the machine is suspended for an hour. A submission from
-// before the suspension still finds the event's record, because the Memory keeps the record
-// for waiting submissions. A submission from after the suspension does not find the record,
-// because SQS has forgotten the event.
+// before the suspension still finds the event's record, because the Memory keeps the
+// record for waiting submissions. A submission from after the suspension does not find
+// the record, because SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
 		"once": func(r *rig) { r.clocks.Asleep += time.Hour },
@@ -31,7 +31,7 @@ func TestSuspensionDuringAWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, process.Options{})
-			waits, collides := r.submit("k", "g", "b"), r.submit("k", "g", "other")
+			watcher, collides := r.submit("k", "g", "b"), r.submit("k", "g", "other")
 			r.submit("k", "g", "b").try(stored("m1"))
 			r.submit("k2", "g", "b").try(altered)
 			altered := r.submit("k2", "g", "b")
@@ -40,26 +40,26 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			// The next call of Admit frees expired records. It must keep the record with the
 			// key k, because two submissions still need the record.
 			r.submit("k3", "g", "b").try(stored("m3"))
-			assert.Equal(t, process.LateStored, waits.admit().Kind)
+			assert.Equal(t, process.LateStored, watcher.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
-			// SQS has forgotten the changed message with the key k2. It would no longer drop
-			// the event as a duplicate of that message, so an attempt may start.
+			// SQS has forgotten the changed message with the key k2, and would now store
+			// the event. An attempt may therefore start.
 			altered.goes()
-			// A later submission waits until the Memory no longer keeps the record for the
-			// earlier submissions.
+			// The Memory still keeps the old record with the key k for the earlier
+			// submissions. A new submission must wait.
 			again := r.submit("k", "g", "b")
 			assert.Equal(t, process.Unknown, again.sub.Known.State)
 			assert.Equal(t, process.Retained, again.admit().Kind)
-			assert.Equal(t, process.LateStored, waits.admit().Kind)
+			assert.Equal(t, process.LateStored, watcher.admit().Kind)
 			r.pass(2 * time.Minute)
 			again.goes()
 		})
 	}
 }
 
-// After a suspension of the machine, the Memory keeps expired records for two minutes if a
-// submission without an outcome may still need them. If no submission waits for its
-// outcome, the Memory frees the records immediately.
+// A record expires during a suspension of the machine. If a submission is waiting, the
+// Memory keeps the record for two more minutes, so that the submission can still read it.
+// Otherwise, the Memory frees the record immediately.
 func TestRecordsAfterASuspension(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		r := newRig(t, process.Options{})
@@ -79,15 +79,15 @@ func TestRecordsAfterASuspension(t *testing.T) {
 	}
 }
 
-// A submission waits during a suspension of the machine. Right after it, a later
-// submission of another event with the same dedupe key must not replace the record, even
-// if SQS then refuses the later event: the waiting submission would take the missing
-// record for a refusal.
+// During a suspension of the machine, a submission waits, and its event's record expires.
+// Another event with the same dedupe key must not replace this record. Otherwise, if SQS
+// refused the other event, the waiting submission would find no record, and conclude that
+// SQS had refused its own event.
 func TestOtherEventRightAfterASuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	r.submit("k", "g", "b").try(lost)
-	waits := r.submit("k", "g", "b")
-	since := waits.look().Since
+	watcher := r.submit("k", "g", "b")
+	since := watcher.look().Since
 	r.clocks.Asleep += time.Hour
 	other := r.submitWith("k", "g", "b", "south")
 	for range 120 {
@@ -95,13 +95,13 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 		assert.True(t, other.sub.Retained)
 		r.pass(time.Second)
 	}
-	waits.refresh()
-	assert.Equal(t, process.InDoubt, waits.sub.Known.State)
-	assert.Equal(t, since, waits.sub.Known.Since)
+	watcher.refresh()
+	assert.Equal(t, process.InDoubt, watcher.sub.Known.State)
+	assert.Equal(t, since, watcher.sub.Known.Since)
 	other.try(refused)
 	assert.False(t, other.sub.Retained)
 	other.release()
-	known, duplicate := r.Conclude(r.Now(), &waits.ev, &waits.sub)
+	known, duplicate := r.Conclude(r.Now(), &watcher.ev, &watcher.sub)
 	assert.False(t, duplicate)
 	assert.Equal(t, process.InDoubt, known.State)
 }

@@ -52,16 +52,13 @@ type Known struct {
 	// UnderWay reports that a request with the event is under way and State is InDoubt.
 	UnderWay bool
 
-	// otherUnproven is set only if UnderWay is set. It reports that another request has
-	// already ended and may have stored the event.
+	// otherUnproven is true if a request is under way, and another request has ended
+	// without proof. Both may have stored the event.
 	otherUnproven bool
 
-	// Since is the start of an attempt to send the event. The State decides which attempt:
-	//
-	//   - InDoubt, Stored, Altered: the first attempt by which SQS may have stored a
-	//     message
-	//   - Clear: the last attempt
-	//   - Unknown: no attempt; Since is zero
+	// Since is the start of the first attempt that may have stored a message in SQS. In
+	// the State Clear, no attempt has stored a message, and Since is the start of the
+	// last attempt. In the State Unknown, Since is zero.
 	Since Instant
 
 	forgottenAt Instant
@@ -72,27 +69,27 @@ type Known struct {
 // result has a meaning only in the States InDoubt and Stored.
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
-// ForgottenAt returns the first instant at which SQS has certainly forgotten the event
-// and would store a resend as a new event. It is zero in the States Unknown and Clear.
+// ForgottenAt returns the time from which SQS has certainly forgotten the event and would
+// store a resend. It is zero in the States Unknown and Clear.
 //
-// If UnderWay is set, the result is an estimate: a later snapshot may have a later time,
-// normally by at most window.Request.
+// While a request is under way (UnderWay), the result is an estimate. The time may still
+// grow, normally by at most 20 seconds (window.Request).
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
-// keptUntil returns the earliest instant at which the event's record may expire. If the
-// record is missing before this instant, it is proven that SQS did not store the event.
-// The State must be InDoubt, Stored or Altered.
+// keptUntil returns the earliest time at which the event's record may expire. If the
+// record is gone earlier, the Memory has freed it, because SQS refused all attempts. The
+// State must be InDoubt, Stored or Altered.
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.otherUnproven:
-		// The attempt that started at Since may have ended immediately, and the record then
-		// expires memorySpan later. A request under way may fail and does not prolong this
-		// time.
+		// The attempt that started at Since may have ended at the same instant. The
+		// record then expires memorySpan after Since. A request under way does not
+		// prolong this time: SQS may refuse the request.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// The request may end at any time, and the record then expires at the earliest
-		// memorySpan later. The field forgottenAt is later by window.Request, because the
-		// request may still last so long.
+		// The request may end now, and the record then expires after memorySpan. The
+		// field forgottenAt assumes that the request ends after window.Request: subtract
+		// this time.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt
@@ -111,9 +108,9 @@ const (
 	// then store the event twice. Judgement.Known describes the earlier attempts.
 	LateInDoubt
 
-	// LateStored: SQS stored the event, and it is too late for another attempt. SQS may
-	// forget the event before the new attempt arrives, and would then store the event
-	// twice. The submission is a duplicate and needs no attempt.
+	// LateStored: SQS has already stored the event, so the submission is a duplicate and
+	// needs no attempt. It is also too late for an attempt: SQS may forget the event
+	// before the attempt arrives, and would then store the event twice.
 	LateStored
 
 	// Conflict: this process sent another event with the same dedupe key and a different
@@ -142,9 +139,10 @@ const (
 	// Concluded: Conclude has already decided the submission's outcome.
 	Concluded
 
-	// Retained means that SQS has forgotten the event, but that an earlier submission may
-	// still need the Memory's record of the event. This happens only after a suspension of
-	// the machine, for at most two minutes. Ask again later.
+	// Retained: an earlier submission may still need the Memory's old record of the
+	// event, so this submission cannot replace the record yet. SQS has already forgotten
+	// the event. This happens only in the first two minutes after a suspension of the
+	// machine. Ask again later.
 	Retained
 
 	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.
@@ -190,7 +188,7 @@ func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
 type Judgement struct {
 	Kind Kind
 
-	// Known is the knowledge of the event before this attempt. But if Kind.Collides() is
-	// true, Known describes the other message that was sent with the same dedupe key.
+	// Known describes the event before this attempt. If another message was sent with the
+	// same dedupe key (Kind.Collides), Known describes the other message.
 	Known Known
 }

@@ -22,11 +22,10 @@
 //     events.
 //   - Record reports a duplicate only with proof.
 //
-// Limits: a Memory starts empty and learns about other processes' events only from SQS's
-// answers. Another process's message may be older than the Memory knows. An attempt without
-// an answer may then reach SQS after SQS has forgotten that message, and store the event
-// again. The Memory does not know this copy, and may forget the event while SQS still
-// remembers the copy.
+// Limits: a Memory starts empty and learns about the messages of other processes only
+// from SQS's answers. If another process sent the event earlier than the Memory assumes,
+// SQS may store a late attempt as a second copy. If this attempt gets no answer, the
+// Memory does not know of the second copy, and may forget the event too early.
 //
 // The package returns judgements; errors, telemetry and queueing belong to the caller.
 //
@@ -80,20 +79,20 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// hasSeparate reports whether separate records may exist. If two events have the same
+	// hasSeparate is true if separate records may exist. If two events have the same
 	// dedupe key, the second event gets a separate record, with a key from separateKey.
 	hasSeparate atomic.Bool
 
-	// waiting is the number of submissions between the first Refresh and Leave. After a
-	// suspension of the machine, waiting submissions may need expired records (see horizon).
+	// waiting is the number of submissions that wait for their outcome: the first Refresh
+	// adds a submission, and Leave removes it. See expiryClock.
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// sent has a record for each event. The key is usually the event's dedupe key. If
-	// another event already had a record there, the key is the result of separateKey.
+	// sent has a record for each event. The record's key is the event's dedupe key, or
+	// the result of separateKey if another event already uses the dedupe key.
 	sent    *window.Window[remembered]
 	numbers groupNumbers
-	horizon horizon
+	expiry  expiryClock
 }
 
 // New returns an empty Memory.
@@ -143,32 +142,30 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, dup
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, _ := m.find(now, ev, sub)
-	sub.capture(m.freeUntil(now), own.known(now))
+	sub.updateKnown(m.expiryTime(now), own.known(now))
 	sub.concluded, sub.Idle = true, sub.began == 0
 	return sub.Known, sub.Known.State == Stored && !sub.storedIt
 }
 
-// Refresh copies the current knowledge of the event to sub.Known. Call Refresh at the
-// start of the submission and then at least once a minute until its outcome, even while
-// another goroutine is in Admit or Record.
-//
-// Other submissions may send the same event meanwhile. The Memory forgets these attempts
-// after some minutes, but sub.Known still describes them.
+// Refresh updates sub.Known, the submission's copy of the Memory's knowledge about the
+// event. Call Refresh at the start of the submission, and then at least once a minute
+// until its outcome. The Memory forgets attempts of other submissions after some minutes,
+// but the copy keeps them. Refresh is safe while another goroutine is in Admit or Record.
 func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sub.made == 0 {
-		// This new submission does not need the records that expired during an earlier
-		// suspension of the machine. If no other submission is waiting, freeUntil allows
-		// the Memory to free them, so call freeUntil before the increment of m.waiting.
-		m.freeUntil(now)
+		// The new submission does not need records that expired during an earlier
+		// suspension of the machine. If no other submission is waiting, this call of
+		// expiryTime lets them expire. Increase m.waiting only afterwards.
+		m.expiryTime(now)
 		sub.made = now
 		m.waiting.Add(1)
 	}
-	own, first := m.find(now, ev, sub)
-	horizon := m.freeUntil(now)
-	sub.capture(horizon, own.known(now))
-	sub.captureCollision(now, horizon, ev, &own, &first)
+	own, byKey := m.find(now, ev, sub)
+	expiry := m.expiryTime(now)
+	sub.updateKnown(expiry, own.known(now))
+	sub.updateCollision(now, expiry, ev, &own, &byKey)
 }
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt.
@@ -182,17 +179,17 @@ func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	return m.admit(now, ev, sub, false)
 }
 
-// Judge returns the judgement that Admit would return, but does not begin an attempt.
-// Judge ignores Options.MaxKeys, so the Kind is never Full. Like Refresh, Judge copies the
-// current knowledge of the event to sub.Known.
+// Judge returns the answer that Admit would give, but does not begin an attempt. It
+// ignores Options.MaxKeys, so it never returns the Kind Full. Like Refresh, it updates
+// sub.Known.
 //
-// If each event also needs a claim in a store, call Judge first, then claim the permitted
-// events in the store, and call Admit last.
+// Call Judge before a slow step that is needed only for permitted events, for example
+// before asking a store. Call Admit after this step.
 func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, sub)
-	return m.judge(now, ev, sub, &own, &first, false)
+	own, byKey := m.find(now, ev, sub)
+	return m.judge(now, ev, sub, &own, &byKey, false)
 }
 
 // AdmitAnyway is like Admit, but also admits an event whose dedupe key belongs to another
@@ -204,14 +201,14 @@ func (m *Memory) AdmitAnyway(now Instant, ev *Event, sub *Submission) Judgement 
 	return m.admit(now, ev, sub, true)
 }
 
-func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Judgement {
-	own, first := m.find(now, ev, sub)
-	v := m.judge(now, ev, sub, &own, &first, anyway)
+func (m *Memory) admit(now Instant, ev *Event, sub *Submission, allowCollision bool) Judgement {
+	own, byKey := m.find(now, ev, sub)
+	v := m.judge(now, ev, sub, &own, &byKey, allowCollision)
 	if v.Kind != Go {
 		return v
 	}
 	known := v.Known
-	collides := !own.exists && first.exists
+	collides := !own.exists && byKey.exists
 	if collides {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
@@ -226,7 +223,7 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 			return Judgement{Full, known}
 		}
 		if collides {
-			prior = first.messageID()
+			prior = byKey.messageID()
 		}
 	}
 	*sub = started
@@ -237,15 +234,14 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. The parameter own is the event's record, and
-// first is the record under the event's dedupe key, maybe of another event. AdmitAnyway
-// sets the parameter anyway: a collision with another event then does not forbid the
-// attempt.
-func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
+// judge decides whether an attempt may start. The record own is the event's record. The
+// record byKey has the event's dedupe key, but may be of another event. With
+// allowCollision, the other event does not forbid the attempt.
+func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *record, allowCollision bool) Judgement {
 	known := own.known(now)
-	horizon := m.freeUntil(now)
-	sub.capture(horizon, known)
-	sub.captureCollision(now, horizon, ev, own, first)
+	expiry := m.expiryTime(now)
+	sub.updateKnown(expiry, known)
+	sub.updateCollision(now, expiry, ev, own, byKey)
 	if sub.concluded {
 		return Judgement{Concluded, sub.Known}
 	}
@@ -255,44 +251,42 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 		return Judgement{AlteredBefore, known}
 	case sub.Known.isLate(now):
 		return judgeLate(known, sub.Known)
-	case sub.collision.Kind != 0 && !anyway:
+	case sub.collision.Kind != 0 && !allowCollision:
 		return sub.collision
-	case !own.exists && first.exists && first.state() == Altered && first.value.body == ev.is.body:
-		// An earlier event had the same dedupe key and body, and SQS stored a changed
-		// message in its place. SQS would drop the new event as a duplicate of the changed
-		// message.
-		return Judgement{AlteredBefore, first.known(now)}
-	case !own.exists && sub.made > horizon && m.retains(now, horizon, ev, first.exists):
+	case !own.exists && byKey.exists && byKey.state() == Altered && byKey.value.body == ev.is.body:
+		// An event with the same dedupe key and body was changed on its way to SQS. SQS
+		// would drop this event as a duplicate of the changed message.
+		return Judgement{AlteredBefore, byKey.known(now)}
+	case !own.exists && sub.made > expiry && m.replacesOldRecord(now, expiry, ev, byKey.exists):
 		sub.Retained = true
 		return Judgement{Retained, known}
 	}
 	return Judgement{Go, known}
 }
 
-// retains reports whether a new record of the event would replace the record of a message
-// that SQS has forgotten, but that the Memory still keeps for earlier submissions (see
-// horizon). If separate is true, the new record would be a separate record.
-func (m *Memory) retains(now, horizon Instant, ev *Event, separate bool) bool {
+// replacesOldRecord reports whether a new record of the event would replace an expired
+// record that earlier submissions may still need (see expiryClock). If separate is true,
+// the new record would get its key from separateKey.
+func (m *Memory) replacesOldRecord(now, expiry Instant, ev *Event, separate bool) bool {
 	key, at := ev.key, ev.at
 	if separate {
 		key, at = m.separateKey(ev), 0
 	}
-	old := m.lookup(now, horizon, key, at)
+	old := m.lookup(now, expiry, key, at)
 	return old.state() == InDoubt || old.state() == Stored
 }
 
-// judgeLate returns the judgement on an attempt after Known.ResendBefore, which is too
-// late. The parameter present is the Memory's current knowledge of the event. The
-// parameter captured is sub.Known, which may contain attempts already forgotten by the
-// Memory.
-func judgeLate(present, captured Known) Judgement {
+// judgeLate returns the judgement if it is too late for another attempt. The parameter
+// current is the Memory's knowledge of the event. The parameter copied is the
+// submission's copy, sub.Known. It may have attempts already forgotten by the Memory.
+func judgeLate(current, copied Known) Judgement {
 	switch {
-	case present.State == Stored:
-		return Judgement{LateStored, present}
-	case captured.State == Stored:
-		return Judgement{LateStored, captured}
+	case current.State == Stored:
+		return Judgement{LateStored, current}
+	case copied.State == Stored:
+		return Judgement{LateStored, copied}
 	default:
-		return Judgement{LateInDoubt, captured}
+		return Judgement{LateInDoubt, copied}
 	}
 }
 
@@ -300,12 +294,11 @@ func judgeLate(present, captured Known) Judgement {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops has a meaning only if Fate is Altered: the message was changed on its way, and
-	// SQS stored the changed message. Drops reports whether SQS would drop a resend of the
-	// event as a duplicate of the changed message.
+	// Drops is used only if something changed the event on its way to SQS (Fate is
+	// Altered). It is true if SQS stored the changed message with the event's
+	// deduplication ID: SQS then drops a resend of the event.
 	//
-	// If Drops is false, SQS would store a resend, so the attempt counts as NotStored. For
-	// example, SQS deduplicates by a hash of the body, and the body was changed.
+	// If Drops is false, SQS would store a resend. The attempt then counts as NotStored.
 	Drops bool
 
 	// MessageID and Sequence are SQS's message ID and sequence number if Fate is Stored.
@@ -322,9 +315,9 @@ type Result struct {
 type Lead struct{ Least, Most time.Duration }
 
 // Record records the result of an attempt that Admit permitted. It returns true only if
-// the answer proves that SQS dropped the attempt as a duplicate of a message from another
-// submission or another process. If SQS may instead have stored the event by an earlier,
-// unanswered attempt of this submission, Record returns false.
+// SQS's answer proves that another submission or another process had already stored the
+// event. It returns false if an earlier attempt of this submission may have stored the
+// event.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -336,18 +329,18 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 	accepted, when := m.accepted(now, sub, number, r.Lead)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, sub)
+	own, byKey := m.find(now, ev, sub)
 	changed := true
 	switch {
 	case r.Fate == attempt.Stored:
 		duplicate = when == earlierTime && m.options.AcceptTimes || number.isNotAfter(sub.groupHighest) ||
-			id == sub.priorID || id == own.messageID() || id == first.messageID()
+			id == sub.priorID || id == own.messageID() || id == byKey.messageID()
 		switch isNew := own.messageID() == 0; {
-		case duplicate && isNew && id == first.messageID():
-			accepted, when = first.firstStart, earlierTime
+		case duplicate && isNew && id == byKey.messageID():
+			accepted, when = byKey.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
 			// The sequence number does not show when SQS accepted the first copy. But SQS
-			// still remembered the first copy, so it is at most window.Interval old.
+			// still remembers this copy, so SQS accepted it at most window.Interval ago.
 			accepted, when = now.Add(-window.Interval), earlierTime
 		}
 		own.confirm(now, sub, id, duplicate)
@@ -358,56 +351,57 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		m.numbers.raise(ev.group, number)
 	case r.Fate == attempt.Altered && r.Drops:
 		changed = own.alter(now, sub)
-	case own.counts(sub):
+	case own.hasAttempt(sub):
 		own.endCounted(now, sub, r.Fate == attempt.InDoubt)
 	default:
 		changed = r.Fate == attempt.InDoubt && own.endUnproven(now, sub)
 	}
 	if changed {
-		m.keep(now, ev, &own, &first)
+		m.keep(now, ev, &own, &byKey)
 	}
 	if own.exists {
 		sub.Known = own.known(now)
 	} else if sub.recordStart == sub.began {
-		// This attempt did not store the event. When it began, no other attempt was in
-		// doubt. The event is therefore Unknown again.
+		// Neither this attempt nor an earlier attempt can have stored the event. The
+		// event's State is Unknown again.
 		sub.Known = Known{}
 	}
 	sub.began, sub.counted = 0, false
 	return duplicate
 }
 
-// acceptTime says when SQS accepted a message, according to the message's sequence number
-// and in comparison with the current submission.
+// acceptTime classifies the time at which SQS accepted a message. The time is part of the
+// message's sequence number.
 type acceptTime uint8
 
 const (
-	// unknownTime: the sequence number proves nothing about the time.
+	// unknownTime: the sequence number does not show when SQS accepted the message.
 	unknownTime acceptTime = iota
 
-	// recentTime: less than window.Slack ago. This is the usual case.
+	// recentTime: SQS accepted the message less than window.Slack ago. This is the usual
+	// case.
 	recentTime
 
-	// earlierTime: more than window.Slack before the submission's first attempt, and less
-	// than memorySpan ago.
+	// earlierTime: SQS accepted the message before the submission's first attempt (by
+	// more than window.Slack), and less than memorySpan ago. Another submission or
+	// process sent the message.
 	earlierTime
 
-	// perhapsEarlierTime: the time depends on the lead of SQS's clock, which is known only
-	// as a range. One end of the range gives earlierTime, and the other end does not. The
-	// message may be a duplicate, without proof. To be safe, Record assumes the earlier
-	// time, so that later attempts stop in time.
+	// perhapsEarlierTime: earlierTime is possible but not certain, because the difference
+	// between SQS's clock and this machine's clock is not known exactly. Record does not
+	// report a duplicate, but limits further attempts as if the message were earlier.
 	perhapsEarlierTime
 )
 
 // accepted classifies the time at which SQS accepted the message with the given sequence
-// number. For earlierTime and perhapsEarlierTime, the returned Instant is the earliest
-// possible time of acceptance, otherwise zero.
+// number. If the result is earlierTime or perhapsEarlierTime, the returned Instant is the
+// earliest possible time of acceptance. Otherwise, the Instant is zero.
 func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Lead) (Instant, acceptTime) {
 	if number == 0 {
 		return 0, unknownTime
 	}
-	// By the wall clock of this machine, SQS accepted the message between the times
-	// earliest and latest.
+	// SQS accepted the message between these two times of this machine's wall clock. They
+	// differ if the lead of SQS's clock is known only as a range.
 	earliest, latest := number.acceptedAt().Add(-lead.Most), number.acceptedAt().Add(-lead.Least)
 	if ago := m.clock.Wall().Sub(earliest); ago >= 0 && ago < window.Slack {
 		return 0, recentTime
@@ -424,33 +418,32 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Le
 	return at, earlierTime
 }
 
-// keep stores the record of an event after an attempt. If another event now has a record
-// under the dedupe key, the key of the stored record is from separateKey.
-func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
+// keep stores the event's record after an attempt. If another event meanwhile uses the
+// dedupe key, keep stores the record under the key from separateKey.
+func (m *Memory) keep(now Instant, ev *Event, own, byKey *record) {
 	own.value.fingerprint = ev.is
-	if first.exists && first.value.fingerprint != ev.is && own.key == ev.key {
+	if byKey.exists && byKey.value.fingerprint != ev.is && own.key == ev.key {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
-	// The method put fails if the Memory is full and the event's earlier record has
-	// expired. The Memory then forgets the event: the attempt has already ended, so it can
-	// no longer be refused.
+	// Ignore the error of put: the Memory is full, and the event's earlier record has
+	// expired. The attempt has already ended and can no longer be refused, so the Memory
+	// forgets the event.
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that a submission has its outcome and begins no further attempt. Call
-// Leave once for each submission, after its first Refresh.
-//
-// After a suspension of the machine, the Memory keeps expired records for two minutes, but
-// only if a submission without an outcome may still need them (see horizon).
+// Leave records that a submission no longer waits for its outcome, and begins no further
+// attempt. Call Leave once for each submission, after its first Refresh. When no
+// submission is waiting, the Memory can free expired records immediately after a
+// suspension of the machine (see expiryClock).
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
-// Release ends a submission, with any outcome. No attempt of the submission may be under
-// way.
+// Release ends a submission, with any outcome. All attempts of the submission must have
+// ended.
 //
-// SQS does not remember a refused send (F-023). If SQS refused all attempts of all
-// submissions of the event, one of these submissions therefore frees the event's record in
-// Release.
+// If SQS refused every attempt of every submission, the event's record is not needed: SQS
+// does not remember refused sends (F-023). Release then frees the record if the field
+// mayFree is set.
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	if !sub.mayFree {
 		return
@@ -479,7 +472,7 @@ func (m *Memory) Sweep(now Instant) (empty bool) {
 func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
+	if left, done = m.sent.Sweep(timeOf(m.expiryTime(now))); done && left == 0 {
 		// This process has sent nothing within the last deduplication interval, so SQS
 		// has forgotten all messages with the numbers in m.numbers. The numbers prove
 		// nothing any more.

@@ -162,9 +162,9 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// A stored event, or an event in doubt, can be sent again until Known.ResendBefore. One
-// nanosecond later, Admit refuses all attempts. A new submission is refused until
-// Known.ForgottenAt, and admitted from that instant on.
+// A stored event, or an event in doubt, can be sent again until Known.ResendBefore, but
+// not one nanosecond later. New submissions are admitted again from Known.ForgottenAt on.
+// Earlier submissions stay refused.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

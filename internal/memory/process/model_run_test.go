@@ -71,8 +71,8 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			a.ev = payloads(a.message)
 			actors = append(actors, a)
 			mem.Refresh(now, &a.ev, &a.sub)
-			own, first := m.find(now, a.made, a.message)
-			a.capture(now, mem.Horizon(now), own, first)
+			own, byKey := m.find(now, a.made, a.message)
+			a.capture(now, mem.Horizon(now), own, byKey)
 			same(a.known, a.sub.Known, "a new submission")
 		case op < 9:
 			a := pick(false)
@@ -93,7 +93,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			kind, k := m.admit(now, a, anyway, func(s slot) bool {
 				live := m.live(mem.Horizon(now))
 				if m.slots[s].live(mem.Horizon(now)) {
-					live-- // live counts only the slots of other events
+					live-- // the event can reuse its own slot
 				}
 				if m.full > 0 && live >= m.full && v.Kind != process.Full {
 					t.Fatalf("step %d: a full memory admitted", step)
@@ -157,8 +157,8 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 		case op < 18:
 			for _, a := range actors {
 				mem.Refresh(now, &a.ev, &a.sub)
-				own, first := m.find(now, a.made, a.message)
-				a.capture(now, mem.Horizon(now), own, first)
+				own, byKey := m.find(now, a.made, a.message)
+				a.capture(now, mem.Horizon(now), own, byKey)
 				same(a.known, a.sub.Known, "a submission that waits")
 			}
 		case op < 19:

@@ -24,26 +24,26 @@ type model struct {
 // message is an event with its attributes.
 type message struct{ key, group, body, attributes string }
 
-// slot is the key of a history in model.slots. Usually only the dedupe key is set. If
-// another event already has the slot of the dedupe key, the field separate is set to the
-// message (see Memory.AdmitAnyway).
+// slot is the key of a history in model.slots. The field separate is normally empty. It
+// is the event's message if another event already uses the dedupe key (see
+// Memory.AdmitAnyway).
 type slot struct {
 	key      string
 	separate message
 }
 
-// history describes all attempts to send one message. The model has a history where the
-// Memory has a record.
+// history has all attempts to send one message. It is the model's counterpart of a record
+// in the Memory.
 type history struct {
 	message
 	tries []*try
 
-	state process.State // Stored or Altered; if Unknown, the method known computes the state from tries
+	state process.State // Stored or Altered, else Unknown (see tries)
 	id    string        // message ID
-	// The field from is the start of the first attempt that may have stored the message,
-	// and to is the end of the last. Both are set in the states Stored and Altered. If SQS
-	// refused all attempts, from is the start of the last attempt.
-	from, to process.Instant
+	// firstStart is the start of the first attempt that may have stored the message, and
+	// lastEnd is the end of the last such attempt. Both are set in the states Stored and
+	// Altered. If SQS refused all attempts, firstStart is the start of the last attempt.
+	firstStart, lastEnd process.Instant
 }
 
 type try struct {
@@ -54,8 +54,8 @@ type try struct {
 
 	counted bool // the attempt is in history.tries; false if the event was already stored
 
-	// since is the start of the first attempt that may have stored the event, as known just
-	// after the start of this attempt.
+	// since is the start of the first attempt that may have stored the event. It is
+	// computed when this attempt starts.
 	since process.Instant
 }
 
@@ -77,9 +77,9 @@ func (h *history) known(now process.Instant) known {
 	case h == nil:
 		return known{}
 	case h.state != process.Unknown:
-		return known{h.state, false, h.from, h.to.Add(span), h.from.Add(span)}
+		return known{h.state, false, h.firstStart, h.lastEnd.Add(span), h.firstStart.Add(span)}
 	}
-	k := known{state: process.Clear, since: h.from}
+	k := known{state: process.Clear, since: h.firstStart}
 	var end process.Instant
 	inBurst, lost, running := 0, false, 0
 	for i, t := range h.tries {
@@ -93,7 +93,7 @@ func (h *history) known(now process.Instant) known {
 		if open == 0 {
 			inBurst = 0
 			if !lostBefore {
-				k.since = t.start // no earlier attempt may have stored the event
+				k.since = t.start // SQS refused all earlier attempts
 			}
 		}
 		inBurst++
@@ -147,7 +147,8 @@ func (h *history) endOfBurst(i int) (end process.Instant) {
 	return end
 }
 
-// live reports whether the Memory must still have a record of the history.
+// live reports whether the history has not expired. The Memory must then still have a
+// record of the message.
 func (h *history) live(now process.Instant) bool {
 	if h == nil {
 		return false
@@ -163,12 +164,10 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns two histories. The result own is the message's history. The result first is
-// the history in the slot of its dedupe key, maybe of another message.
-//
-// A history counts as missing if SQS had forgotten it at the start of the submission (the
-// parameter made), or if the Memory may have freed its record.
-func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
+// find returns the message's history, and the history of the first message with the same
+// dedupe key. A history counts as missing if it had expired at the start of the
+// submission (the parameter made), or if the Memory may have freed its record.
+func (m *model) find(now, made process.Instant, msg message) (own, byKey *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
 		if h := m.at(from, s); h != nil && (h.state != process.Altered || h.live(now)) {
@@ -176,11 +175,11 @@ func (m *model) find(now, made process.Instant, msg message) (own, first *histor
 		}
 		return nil
 	}
-	first = at(slot{key: msg.key})
-	if first != nil && first.message == msg {
-		return first, first
+	byKey = at(slot{key: msg.key})
+	if byKey != nil && byKey.message == msg {
+		return byKey, byKey
 	}
-	return at(slot{msg.key, msg}), first
+	return at(slot{msg.key, msg}), byKey
 }
 
 func (m *model) live(now process.Instant) (n int) {
@@ -192,8 +191,8 @@ func (m *model) live(now process.Instant) (n int) {
 	return n
 }
 
-// actor is one submission. The test makes it twice: in the Memory, with the fields ev and
-// sub, and in the model, with the fields below them.
+// actor is one submission, made in the Memory and in the model. The fields ev and sub are
+// for the Memory, and the fields below them for the model.
 type actor struct {
 	message
 	ev  process.Event
@@ -217,10 +216,10 @@ type rival struct {
 
 func doubtful(s process.State) bool { return s == process.InDoubt || s == process.Stored }
 
-func (a *actor) capture(now, horizon process.Instant, own, first *history) {
+func (a *actor) capture(now, horizon process.Instant, own, byKey *history) {
 	switch {
-	case own == nil && first != nil:
-		a.rival = rival{collisionOf(a.message, first.message), first.known(now)}
+	case own == nil && byKey != nil:
+		a.rival = rival{collisionOf(a.message, byKey.message), byKey.known(now)}
 	case own != nil || !doubtful(a.rival.known.state) || horizon < a.rival.known.kept:
 		a.rival = rival{}
 	}
@@ -233,13 +232,13 @@ func (a *actor) capture(now, horizon process.Instant, own, first *history) {
 	a.known = k
 }
 
-func collisionOf(msg, first message) process.Kind {
+func collisionOf(msg, byKey message) process.Kind {
 	switch {
-	case msg.body == first.body && msg.group == first.group:
+	case msg.body == byKey.body && msg.group == byKey.group:
 		return process.OtherAttributes
-	case msg.body == first.body:
+	case msg.body == byKey.body:
 		return process.OtherGroup
-	case msg.body[0] == first.body[0]:
+	case msg.body[0] == byKey.body[0]:
 		return process.Drift
 	default:
 		return process.Conflict
@@ -252,9 +251,9 @@ func collisionOf(msg, first message) process.Kind {
 // If the event needs a new record, admit calls isFull to learn whether the Memory returned
 // Full. The model cannot predict this, because the Memory may free expired records late.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
-	own, first := m.find(now, a.made, a.message)
+	own, byKey := m.find(now, a.made, a.message)
 	k := own.known(now)
-	a.capture(now, m.horizon(now), own, first)
+	a.capture(now, m.horizon(now), own, byKey)
 	s := slot{key: a.key}
 	switch {
 	case k.state == process.Altered:
@@ -269,13 +268,14 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 		return process.LateInDoubt, a.known
 	case a.rival.kind != 0 && !anyway:
 		return a.rival.kind, a.rival.known
-	case own == nil && first != nil && first.state == process.Altered && first.body == a.body:
-		return process.AlteredBefore, first.known(now)
-	case own == nil && first != nil:
+	case own == nil && byKey != nil && byKey.state == process.Altered && byKey.body == a.body:
+		return process.AlteredBefore, byKey.known(now)
+	case own == nil && byKey != nil:
 		s.separate = a.message
 	}
 	if own == nil {
-		// Earlier submissions may still need the history of a forgotten message.
+		// An earlier submission may still need the old history, so it must not be
+		// replaced.
 		if old := m.at(m.horizon(now), s); old != nil && doubtful(old.known(now).state) {
 			return process.Retained, k
 		}
@@ -289,8 +289,8 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 		a.first, a.groupHighest = now, m.highest[a.group]
 		if own.state == process.Stored {
 			a.prior = own.id
-		} else if s.separate != (message{}) && first.state == process.Stored {
-			a.prior = first.id
+		} else if s.separate != (message{}) && byKey.state == process.Stored {
+			a.prior = byKey.id
 		}
 	}
 	m.step++
@@ -308,7 +308,7 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 }
 
 func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64, wall time.Time) (duplicate bool) {
-	own, first := m.find(now, a.made, a.message)
+	own, byKey := m.find(now, a.made, a.message)
 	m.step++
 	t := a.try
 	a.try = nil
@@ -322,7 +322,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 	case r.Fate == attempt.Stored:
 		apart := ms - a.groupHighest
 		duplicate = r.MessageID == a.prior || h.state == process.Stored && r.MessageID == h.id ||
-			first != nil && first.state == process.Stored && first.id == r.MessageID ||
+			byKey != nil && byKey.state == process.Stored && byKey.id == r.MessageID ||
 			ms != 0 && a.groupHighest != 0 && apart <= 0 && -apart < span.Milliseconds()
 		if m.trust && ms != 0 {
 			at := time.UnixMilli(ms)
@@ -333,47 +333,47 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		switch {
 		case known && h.id == r.MessageID:
 		case known && duplicate:
-			h.to = now
+			h.lastEnd = now
 		case known:
-			h.from, h.to = a.first, now
+			h.firstStart, h.lastEnd = a.first, now
 			if t.counted {
-				h.from = t.since
+				h.firstStart = t.since
 			}
 		case h.state == process.Altered:
-			h.to = now
+			h.lastEnd = now
 		default:
-			h.from, h.to = since, now
+			h.firstStart, h.lastEnd = since, now
 		}
 		at, began := time.UnixMilli(ms), wall.Add(a.first.Sub(now))
 		ago := wall.Sub(at)
 		switch {
-		case duplicate && !known && first != nil && first.state == process.Stored && first.id == r.MessageID:
-			// SQS answered with the message ID of another event (the history first), so it
-			// dropped this event as a duplicate. SQS will forget both events at the same
-			// time.
-			h.from = min(h.from, first.from)
+		case duplicate && !known && byKey != nil && byKey.state == process.Stored && byKey.id == r.MessageID:
+			// The message ID belongs to another event, so SQS dropped this event as a
+			// duplicate of the other event. SQS will forget both at the same time.
+			h.firstStart = min(h.firstStart, byKey.firstStart)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
-			// The sequence number contains the time at which SQS accepted the message. This
-			// time is before the submission's first attempt.
-			h.from = min(h.from, now.Add(at.Sub(wall)))
+			// SQS accepted the message before the submission's first attempt, as the time
+			// in the sequence number shows.
+			h.firstStart = min(h.firstStart, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			// SQS dropped the attempt as a duplicate of a copy, and the age of this copy is
-			// unknown. SQS still remembers the copy, so it is at most one interval old.
-			h.from = min(h.from, now.Add(-window.Interval))
+			// SQS dropped the attempt as a duplicate of an earlier message, and the
+			// sequence number does not show when SQS accepted that message. SQS still
+			// remembers it, so it is at most one interval old.
+			h.firstStart = min(h.firstStart, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
 		m.highest[a.group] = max(m.highest[a.group], ms)
 	case h.state == process.Stored:
 	case r.Fate == attempt.Altered && r.Drops:
 		if h.state != process.Altered {
-			h.from = since
+			h.firstStart = since
 		}
-		h.state, h.to, h.tries = process.Altered, now, nil
+		h.state, h.lastEnd, h.tries = process.Altered, now, nil
 	case h.state == process.Altered:
 	default:
 		t.lost = r.Fate == attempt.InDoubt
 		if h.known(now).state == process.Clear {
-			a.opened, h.from, h.tries = h, since, nil
+			a.opened, h.firstStart, h.tries = h, since, nil
 		}
 	}
 	a.known = h.known(now)

@@ -17,12 +17,11 @@ type remembered struct {
 
 // summary encodes the state of an event in 64 bits:
 //
-//   - The event is stored: the bit storedFlag is set. The other bits are a hash of SQS's
-//     message ID.
-//   - SQS stored a changed message: the summary is the constant altered.
-//   - The event is in doubt: the summary is oneAttempt times the number of attempts under
-//     way, plus unproven and overlapping if these flags are set.
-//   - SQS refused all attempts: the summary is zero.
+//   - Stored: storedFlag, and a hash of SQS's message ID in the other bits.
+//   - Altered: the constant altered. SQS stored a changed message.
+//   - In doubt: the number of attempts under way, multiplied by oneAttempt, and the flags
+//     unproven and overlapping in the lowest bits.
+//   - Refused by SQS in all attempts: zero.
 type summary uint64
 
 const (
@@ -37,8 +36,7 @@ const (
 	overlapping summary = 4
 
 	// oneAttempt is added to the summary when an attempt starts, and subtracted when the
-	// attempt ends. For an event in doubt, the summary divided by oneAttempt is therefore
-	// the number of attempts under way.
+	// attempt ends. It is 8, so the lowest three bits stay free for the flags above.
 	oneAttempt summary = 8
 
 	// storedFlag is set only if the event is stored.
@@ -76,14 +74,15 @@ type record struct {
 	key    window.Key   // key of the existing record, or of the record to create
 	at     window.Place // position of the record in Memory.sent
 
-	// firstStart is the start of the first attempt by which SQS may have stored the event.
+	// firstStart is the start of the first attempt that may have stored the event in SQS.
 	// If SQS refused all attempts, it is the start of the last attempt.
 	firstStart Instant
 
-	// lastEnd is the end of the last attempt by which SQS may have stored the event. The
-	// end is the instant of SQS's answer. Without an answer, it is the latest instant at
-	// which the request can reach SQS. lastEnd is zero if SQS refused all attempts, and
-	// while an event in doubt has an attempt under way.
+	// lastEnd is the end of the last attempt that may have stored the event in SQS: the
+	// instant of SQS's answer or, without an answer, the latest instant at which the
+	// request can reach SQS. It is zero if SQS refused all attempts. It is also zero for
+	// an event in doubt with an attempt under way, because the end of this attempt is
+	// unknown.
 	lastEnd Instant
 
 	value remembered
@@ -145,15 +144,15 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// counts reports whether the current attempt of sub is one of the attempts under way in r
-// (see oneAttempt). If the record was freed and created again during the attempt, the
-// result is false.
-func (r *record) counts(sub *Submission) bool {
+// hasAttempt reports whether r counts the current attempt of sub as under way. The result
+// is false, for example, if the record expired during the attempt and r is a newer
+// record.
+func (r *record) hasAttempt(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
 
-// endCounted records the end of an attempt for which the method counts returns true. If
-// mayBeStored is true, SQS may have stored the event by this attempt.
+// endCounted records the end of an attempt that r counts as under way (see hasAttempt).
+// If mayBeStored is true, this attempt may have stored the event in SQS.
 func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	a := &r.value.summary
 	*a -= oneAttempt
@@ -167,16 +166,15 @@ func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	*a &^= overlapping
 	switch {
 	case *a == 0:
-		// SQS refused all attempts, so the record is not needed. With mayFree, Release frees
-		// the record.
+		// SQS refused all attempts, so the record is not needed. Release may free it.
 		sub.mayFree = true
 	case alone && !mayBeStored:
 		r.lastEnd = sub.recordEnd
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		// Several attempts overlapped. All of them have started, so none reaches SQS later
-		// than window.Request from now.
+		// Several attempts overlapped, and their starts are not recorded. All have
+		// started, so none can reach SQS later than window.Request (20 seconds) from now.
 		r.lastEnd = now.Add(window.Request)
 	}
 }
@@ -189,8 +187,8 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record with the key k. A record that had expired at the instant asOf
-// counts as missing (see find).
+// lookup returns the record with the key k. The record counts as missing if it had
+// expired at the instant asOf. This instant is now or earlier (see find).
 func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(asOf), k, place)
 	if state == window.Outside {
@@ -200,8 +198,9 @@ func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) rec
 	if !w.To.IsZero() {
 		r.lastEnd = instantOf(w.To)
 	}
-	// SQS has forgotten the changed message by now, and would store the event. The record
-	// therefore counts as missing.
+	// The event was changed on its way to SQS, and SQS has now forgotten the changed
+	// message. SQS would store the event, so an attempt may start as if there were no
+	// record.
 	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
@@ -216,31 +215,31 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	if r.lastEnd != 0 {
 		w.To = timeOf(r.lastEnd)
 	}
-	at, err := m.sent.PutAt(timeOf(m.freeUntil(now)), r.key, r.at, w)
+	at, err := m.sent.PutAt(timeOf(m.expiryTime(now)), r.key, r.at, w)
 	if r.key == ev.key {
 		ev.at = at
 	}
 	return err
 }
 
-// find returns two records. The result own is the event's record. The result first is the
-// record under the event's dedupe key, maybe of another event.
+// find returns the event's own record, and the record under the event's dedupe key. The
+// second record belongs to another event if that event used the dedupe key first.
 //
-// If the submission started before a suspension of the machine, find also returns records
-// that expired during the suspension.
-func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
-	at := max(sub.made, m.freeUntil(now))
-	first = m.lookup(now, at, ev.key, ev.at)
-	ev.at = first.at
-	if first.exists && first.value.fingerprint == ev.is {
-		return first, first
+// A submission from before a suspension of the machine also finds records that expired
+// during the suspension, because it could not call Refresh in time.
+func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, byKey record) {
+	at := max(sub.made, m.expiryTime(now))
+	byKey = m.lookup(now, at, ev.key, ev.at)
+	ev.at = byKey.at
+	if byKey.exists && byKey.value.fingerprint == ev.is {
+		return byKey, byKey
 	}
 	if m.hasSeparate.Load() {
 		if own = m.lookup(now, at, m.separateKey(ev), 0); own.exists && own.value.fingerprint == ev.is {
-			return own, first
+			return own, byKey
 		}
 	}
-	return record{key: ev.key, at: first.at}, first
+	return record{key: ev.key, at: byKey.at}, byKey
 }
 
 // confirm records that SQS confirmed the event. The parameter id is the hash of the message
@@ -252,14 +251,14 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 		// SQS answered with the same message ID as before. A duplicate does not restart
 		// SQS's deduplication interval (F-020), so the record does not change.
 	case was != 0 && duplicate:
-		// SQS dropped the attempt as a duplicate of a copy with another message ID, stored
-		// at some time before now. A lastEnd later than necessary does no harm: the record
-		// is only kept for longer.
+		// SQS dropped the attempt as a duplicate of a message with another ID, stored at
+		// an unknown time. Keep the record as if SQS had stored this message now: to keep
+		// a record for too long does no harm.
 		r.lastEnd = now
 	case was != 0 || !r.exists:
-		// SQS stored a second copy of the event, or the event has no record. If SQS dropped
-		// the attempt as a duplicate of an older copy, Record then lowers firstStart to the
-		// time of that copy.
+		// SQS stored a second copy of the event, or the event's record is missing. The
+		// record now begins with this submission's attempts. If the copy is older, the
+		// caller (Memory.Record) lowers firstStart.
 		r.firstStart, r.lastEnd = sub.earliestStart(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
@@ -281,9 +280,9 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records that an attempt ended and SQS may have stored the event by this
-// attempt. Call endUnproven if the method counts returns false for the attempt. A stored
-// event stays stored. The result reports whether the record changed.
+// endUnproven records the end of an attempt that may have stored the event in SQS. Call
+// endUnproven only if hasAttempt returns false. A stored event stays stored. The result
+// reports whether the record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// sequence is SQS's sequence number of a message, reduced by 2^64 to fit in 64 bits. Zero
-// means no number, or a number in an unknown format, for example from an emulator of SQS.
+// sequence is SQS's sequence number of a message minus 2^64: SQS's numbers have 65 bits,
+// and the highest bit is always 1. Zero means no number, or a number in an unknown
+// format, for example from an emulator of SQS.
 //
 // A sequence divided by perMilli is the time at which SQS accepted the message, in
 // milliseconds since 1970. The remainder is the message's position within the millisecond
@@ -45,8 +46,8 @@ func parseSequence(text string) sequence {
 // with the number other, or whether the numbers are equal. Both numbers must be from one
 // message group, because numbers increase only within a group (F-009 b, F-041).
 func (s sequence) isNotAfter(other sequence) bool {
-	// A difference of sequenceSpan or more proves nothing: the numbers have started again,
-	// for example in an emulator of SQS.
+	// If the numbers differ by sequenceSpan or more, their order proves nothing: the
+	// source of the numbers, for example an emulator of SQS, may have started again.
 	return s != 0 && s <= other && other-s < sequenceSpan
 }
 

@@ -5,13 +5,13 @@ import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 // Submission keeps the state of one submission between its attempts. The zero value is
 // ready for use; call Refresh at the start of the submission.
 type Submission struct {
-	// Known is the knowledge of the event. Refresh, Admit, Judge, Record and Conclude
-	// update it. If an attempt may have stored the event, Known stays InDoubt or Stored
-	// even after the Memory has forgotten the event.
+	// Known is the submission's copy of the Memory's knowledge about the event. Refresh,
+	// Admit, Judge, Record and Conclude update it. If an attempt may have stored the
+	// event, Known keeps this fact even after the Memory has forgotten the event.
 	Known Known
 
-	// collision describes another message with the event's dedupe key; zero without such a
-	// message. It stays set when the record of that message expires.
+	// collision is the judgement if another message was sent with the event's dedupe key;
+	// otherwise zero. It remains after the other message's record has expired.
 	collision Judgement
 
 	made         Instant // instant of the first Refresh, or zero
@@ -21,9 +21,10 @@ type Submission struct {
 	// of the first attempt.
 	groupHighest sequence
 
-	// priorID is the hash of a message ID known before the first attempt; zero without such
-	// an ID. An answer with this ID proves a duplicate. The ID is from the stored event or,
-	// with AdmitAnyway, from another stored event with the same dedupe key.
+	// priorID is the hash of the event's message ID if SQS had stored the event before
+	// this submission's first attempt, else zero. If SQS answers with the same ID, the
+	// submission is a duplicate. With AdmitAnyway, the ID may be of another event with
+	// the same dedupe key.
 	priorID summary
 
 	// began is the start of the current attempt; zero if no attempt is under way.
@@ -31,15 +32,16 @@ type Submission struct {
 
 	// The method record.begin sets the following fields at the start of the attempt.
 
-	// recordStart is the record's firstStart after the call of record.begin.
+	// recordStart is a copy of record.firstStart. It shows later whether the record is
+	// still the same (see hasAttempt).
 	recordStart Instant
 
 	// storedID is the hash of the message ID if the event was already stored, else zero.
 	storedID summary
 
-	// recordEnd is the record's lastEnd before the attempt, if the event was in doubt
-	// without an attempt under way; otherwise zero. If SQS refuses the attempt,
-	// record.endCounted restores lastEnd.
+	// recordEnd is a copy of record.lastEnd, before begin sets it to zero. If SQS refuses
+	// the attempt, endCounted restores lastEnd. recordEnd is zero unless the event was in
+	// doubt without an attempt under way.
 	recordEnd Instant
 
 	// counted reports that the record counts the attempt as under way. It is false if the
@@ -50,51 +52,51 @@ type Submission struct {
 	// called.
 	Idle bool
 
-	// Retained reports that the last judgement before Conclude was of the kind Retained.
+	// Retained is true if the last judgement before Conclude was Retained: the attempt
+	// must wait, because an earlier submission may need the event's old record.
 	Retained bool
 
 	concluded bool // Conclude was called: no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt, and Record reported no duplicate
 
-	// mayFree makes Release free the event's record, provided that SQS refused all attempts.
-	// The methods record.begin and record.endCounted set mayFree.
+	// mayFree lets Release free the event's record if SQS refused all attempts. A
+	// submission without attempts must not free the record of other submissions.
 	mayFree bool
 }
 
-// WithOtherMessage returns the Submission for another message that replaces the message of
-// sub. The result keeps only the instant of the first Refresh. Call WithOtherMessage before
+// WithOtherMessage returns the Submission for a message that is sent instead of the first
+// message. It keeps only the instant of the first Refresh. Call WithOtherMessage before
 // the first attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture sets sub.Known to k, the Memory's current knowledge of the event. But if an
-// attempt in sub.Known may have stored the event, and the Memory may have forgotten the
-// attempt, sub.Known stays unchanged. The parameter horizon is the result of
-// Memory.freeUntil.
-func (sub *Submission) capture(horizon Instant, k Known) {
+// updateKnown sets sub.Known to k, the Memory's current knowledge of the event. But it
+// leaves sub.Known unchanged if the Memory may have forgotten an attempt that may have
+// stored the event. The parameter expiry is the result of Memory.expiryTime.
+func (sub *Submission) updateKnown(expiry Instant, k Known) {
 	was := sub.Known
 	switch {
 	case was.State != InDoubt && was.State != Stored:
 	case k.State != Unknown && k.Since == was.Since:
 	case was.State == Stored && k.State != Stored:
 		return
-	case horizon >= was.keptUntil():
-		// The record of the attempts in sub.Known may have expired. A missing record
-		// therefore does not prove that SQS refused the attempts. Keep sub.Known.
+	case expiry >= was.keptUntil():
+		// The record may have expired, so its absence does not prove that SQS refused the
+		// attempts in sub.Known. Keep them.
 		return
 	}
 	sub.Known = k
 }
 
-// captureCollision updates sub.collision. The parameter own is the event's record, and
-// first is the record under its dedupe key, maybe of another message.
-func (sub *Submission) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
+// updateCollision records in sub.collision whether another message was sent with the
+// event's dedupe key.
+func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKey *record) {
 	switch other := &sub.collision.Known; {
-	case !own.exists && first.exists:
+	case !own.exists && byKey.exists:
 		// Another message has the dedupe key.
-		sub.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
-	case own.exists, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
-		// There is no collision any more. In the third condition, the record of the other
-		// message is missing although it cannot have expired yet: SQS refused that message.
+		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
+	case own.exists, other.State != InDoubt && other.State != Stored, expiry < other.keptUntil():
+		// There is no collision any more. Before keptUntil, the other message's record
+		// cannot have expired: if it is gone, SQS refused the other message.
 		sub.collision = Judgement{}
 	}
 }
@@ -109,13 +111,13 @@ func (k *Known) isLate(now Instant) bool {
 // reach SQS: normally window.Request after the attempt's start, but not before now.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
-// earliestStart returns the start of the first attempt by which SQS may have stored a second
+// earliestStart returns the earliest time at which SQS may have stored the last confirmed
 // copy of the event.
 func (sub *Submission) earliestStart() Instant {
 	if sub.counted {
 		return sub.recordStart
 	}
-	// The event had been stored before this attempt. The new copy therefore comes from an
-	// attempt of this submission.
+	// SQS has now confirmed a newer copy than the copy stored before this attempt. An
+	// attempt of this submission stored the newer copy.
 	return sub.firstAttempt
 }

@@ -10,90 +10,88 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// While the submission named waits is waiting, another submission makes an attempt. SQS
-// refuses the attempt, so the Memory frees the event's record. The waiting submission sees
-// only the missing record. As long as the record cannot have expired, this proves the
-// refusal, and the waiting submission may send the event.
+// SQS refuses an attempt of another submission, and the Memory frees the event's record.
+// The waiting submission, the watcher, finds no record. As long as the record cannot have
+// expired, this proves the refusal, and the watcher may send the event.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
 	first.goes()
-	waits := r.submit("k", "g", "b")
-	assert.Equal(t, process.InDoubt, waits.sub.Known.State)
+	watcher := r.submit("k", "g", "b")
+	assert.Equal(t, process.InDoubt, watcher.sub.Known.State)
 	since := r.Now()
 	r.pass(time.Second)
 	first.record(refused)
 	first.release()
 	r.until(since.Add(span - 1))
-	waits.goes()
-	waits.record(refused)
-	assert.Equal(t, process.Clear, waits.sub.Known.State)
-	waits.release()
+	watcher.goes()
+	watcher.record(refused)
+	assert.Equal(t, process.Clear, watcher.sub.Known.State)
+	watcher.release()
 
-	// Repeat this test, but let the waiting submission call Admit one nanosecond later. The
-	// record might have expired, so the missing record proves nothing: SQS may have stored
-	// the event. Admit must refuse the attempt.
+	// The same happens again, but the watcher calls Admit one nanosecond later. The
+	// record may now have expired, so its absence proves nothing. SQS may have stored the
+	// event, and Admit must refuse the attempt.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()
-	waits = r.submit("k", "g", "b")
+	watcher = r.submit("k", "g", "b")
 	first.record(refused)
 	first.release()
 	r.until(since.Add(span))
-	v := waits.admit()
+	v := watcher.admit()
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// While the submission named waits is waiting, another submission makes an attempt and
-	// gets no answer. The Memory forgets this attempt after some minutes. The waiting
-	// submission still knows about the attempt from a call of Refresh, so Admit refuses.
-	waits = r.submit("k", "g", "b")
+	// An attempt of another submission gets no answer, and the Memory forgets this
+	// attempt after some minutes. The watcher learned of the attempt by Refresh. SQS may
+	// have stored the event, so Admit must refuse the watcher's attempt.
+	watcher = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.try(lost)
 	for range 10 {
 		r.pass(time.Minute)
-		waits.refresh()
+		watcher.refresh()
 	}
-	assert.Zero(t, waits.look())
-	v = waits.admit()
+	assert.Zero(t, watcher.look())
+	v = watcher.admit()
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// While the submission named waits is waiting, another submission makes two attempts.
-	// The first attempt gets no answer, and the second attempt proves that the event is
-	// stored. If the waiting submission calls Refresh too late, it knows only the first
-	// attempt. If it calls Refresh once a minute, it knows that the event is stored.
-	waits = r.submit("k", "g", "b")
+	// Another submission makes two attempts: the first gets no answer, and the second is
+	// stored. If the watcher calls Refresh too late, it knows only the first attempt. If
+	// it calls Refresh once a minute, it knows that the event is stored.
+	watcher = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)
-	waits.refresh()
+	watcher.refresh()
 	first.try(stored("m1"))
 	r.pass(10 * time.Minute)
-	waits.refresh()
-	assert.Equal(t, process.LateInDoubt, waits.admit().Kind, "nobody looked in time")
-	waits = r.submit("k", "g", "b")
+	watcher.refresh()
+	assert.Equal(t, process.LateInDoubt, watcher.admit().Kind, "nobody looked in time")
+	watcher = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)
-	waits.refresh()
+	watcher.refresh()
 	first.try(stored("m2"))
 	for range 10 {
-		waits.refresh()
+		watcher.refresh()
 		r.pass(time.Minute)
 	}
-	assert.Equal(t, process.LateStored, waits.admit().Kind)
+	assert.Equal(t, process.LateStored, watcher.admit().Kind)
 
-	// An attempt is in doubt when the submission named waits begins. Ten minutes later, the
-	// Memory has forgotten this attempt, and another submission stores the event. The
-	// waiting submission must learn that the event is stored.
+	// An earlier attempt has got no answer when the watcher is submitted. Ten minutes
+	// later, the Memory has forgotten this attempt, and another submission stores the
+	// event. The watcher must learn that the event is stored.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
-	waits = r.submit("k", "g", "b")
+	watcher = r.submit("k", "g", "b")
 	r.pass(10 * time.Minute)
 	first = r.submit("k", "g", "b")
 	first.try(stored("m3"))
-	v = waits.admit()
+	v = watcher.admit()
 	assert.Equal(t, process.LateStored, v.Kind)
 	assert.Equal(t, first.look(), v.Known)
 }

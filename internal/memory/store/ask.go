@@ -14,10 +14,12 @@ import (
 // LookUp reads the records of events from the store, in one call, and claims nothing. It
 // sets judgements[i] for claims[i]. The Kind is one of these:
 //
-//   - Duplicate, Other or Conflict
-//   - Wait, or Unclaimed with FailOpen, if a record's message does not match its hash
-//   - Wait if a record has another message after maxAdoptions calls of Adopt
-//   - None otherwise, for example without an answer from the store
+//   - Duplicate: SQS stored the event.
+//   - Other: the record has other bytes or another group. Call Adopt.
+//   - Conflict: the key belongs to another event.
+//   - Wait: the recorded message is damaged, or has changed again after maxAdoptions
+//     calls of Adopt. With FailOpen, a damaged message gives Unclaimed.
+//   - None: anything else, for example no answer from the store.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -99,9 +101,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The first round claims all events. If compareBodies finds that a record with a
-	// fingerprint of another method is for the same event, the second round claims this
-	// event with the record's fingerprint.
+	// The second round repeats a claim if its fingerprint (hash) and the record's were
+	// computed in different ways, but compareBodies found that the event is the same.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -142,8 +143,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 //
 //   - The claim is granted, and the rest of the lease is long enough for an attempt. Ask
 //     returns Granted.
-//   - The store's record has another message than the claim. Ask returns Other, because
-//     the caller must call Adopt first.
+//   - The store has recorded other bytes or another group than the claim has. Ask returns
+//     Other, and the caller must first call Adopt.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -174,12 +175,12 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	}
 }
 
-// takePrepared returns the judgement for Ask if no store call is necessary, else the zero
-// Judgement.
+// takePrepared returns the judgement for Ask if it is already known. The zero Judgement
+// means that Ask must call the store.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
-	// The message in the store's record may have been sent before. The claim's message
-	// differs and must not be sent, not even with FailOpen: SQS might store both
-	// messages.
+	// The store has recorded another message for the event. This message may have been
+	// sent, so only this message may be sent again, even with FailOpen. Otherwise, SQS
+	// might store both messages.
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
 	}
@@ -217,8 +218,8 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 	return begin, outcomes, ambiguous, err
 }
 
-// claimOnce claims the requests in one call of the store. If the store is a Writer, the
-// call also writes queued updates, which end earlier claims (see finishQueue).
+// claimOnce makes the requested claims in one store call. If the store is a Writer, the
+// same call also writes the queued updates: results and releases of earlier claims.
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var queued []*queuedUpdate
 	if c.writer != nil {
@@ -290,16 +291,15 @@ const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
-// compareBodies decides whether a claim and a record are for the same event if their
-// fingerprints cannot be compared, because they were computed by different methods
-// (Fingerprint.Spec). It computes a fingerprint of the record's body by the claim's
-// method, and returns:
+// compareBodies decides whether a claim and the store's record are for the same event if
+// their fingerprints (hashes) were computed in different ways (Fingerprint.Spec) and
+// cannot be compared. It computes the hash of the record's body in the claim's way, and
+// returns:
 //
-//   - Undecided if the new fingerprint is equal to the claim's. compareBodies then copies
-//     the record's fingerprint to the claim, and the caller must judge or make the claim
-//     again.
-//   - Conflict if the new fingerprint is different.
-//   - Unjudged if no fingerprint can be computed.
+//   - Undecided if the event is the same. compareBodies copies the record's fingerprint
+//     to the claim, and the caller must judge or make the claim again.
+//   - Conflict if the event is a different one.
+//   - Unjudged if no hash can be computed.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -383,9 +383,9 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// reportDriftOnce counts the first Judgement of a claim with the field Drift set to true.
-// In later Judgements of the claim, it sets Drift to false, so that the caller reports
-// the different message once.
+// reportDriftOnce sets v.Drift to false if an earlier Judgement of the claim had Drift
+// set: the caller reports only once that the store has recorded a different message. The
+// first time, reportDriftOnce counts the drift.
 func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
@@ -415,7 +415,7 @@ func (c *Claimant) grant(k *Claim) Judgement {
 var errSlow = errors.New("the store took so long for a claim that its lease does not cover a request any more")
 
 func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Judgement {
-	c.setMissing(k, false)
+	c.setUnrecorded(k, false)
 	k.updateKnown(func(known *Known) {
 		known.State, known.Result, known.Err = Stored, out.Record.Result, nil
 		if out.Drift {
@@ -431,14 +431,13 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage returns the judgement if the store's record has another message than
-// the claim: other bytes or another message group. The judgement is Other, so that the
-// caller calls Adopt to use the record's message. After maxAdoptions calls of Adopt, the
-// judgement is Wait.
+// judgeOtherMessage returns the judgement if the store has recorded other bytes or
+// another message group than the claim has. This is normally Other: the caller must call
+// Adopt and send the recorded message. After maxAdoptions calls of Adopt, the judgement
+// is Wait, to prevent an endless loop.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
-	// The record's message is damaged if it does not match its hash (Seal). It must not
-	// be sent.
+	// A message is damaged, and must not be sent, if it does not match its hash (Seal).
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
 	}

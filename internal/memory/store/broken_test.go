@@ -81,8 +81,8 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// A store call writes a queued result, and the store ends the goroutine of the call
-// (runtime.Goexit). The result stays queued, and a later call writes it.
+// The store ends the goroutine of a call that writes a result (runtime.Goexit), even if
+// the call also claims the next event. A later call writes the result.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k, next := r.event("k"), r.event("next")

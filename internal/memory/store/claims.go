@@ -52,9 +52,9 @@ type Options struct {
 	// machine.
 	Now func() time.Duration
 
-	// Note, unless nil, is called after each write to the store, with nil if the store
-	// answered (see isAnswer), otherwise with the store's error. It is not called if a
-	// write failed after its context had ended. Note must be quick.
+	// Note, unless nil, is called after each write to the store. The argument is nil if
+	// the store answered (see isAnswer), otherwise the store's error. An error is not
+	// reported if the context of the write has ended. Note must be quick.
 	//
 	// Reads do not call Note: they may succeed while writes fail, for example in a locked
 	// database.
@@ -64,12 +64,12 @@ type Options struct {
 	// store's text may quote messages. If Hide is nil, errors stay unchanged.
 	Hide func(err error) error
 
-	// Recompute computes the fingerprint (hash) of an event from the body in the store's
-	// record, by the method of this claimant's claims. It is called if the record's
-	// fingerprint was computed by another method (Fingerprint.Spec), because such
-	// fingerprints cannot be compared.
+	// Recompute computes the fingerprint (hash) of an event again, from the body in the
+	// store's record. It is called if the fingerprints of the record and the claim were
+	// computed in different ways (Fingerprint.Spec) and cannot be compared. The result
+	// must be comparable with the claim's fingerprint.
 	//
-	// The second result is false if the body has no fingerprint. In this case, and if
+	// The second result is false if no fingerprint can be computed. In this case, and if
 	// Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
@@ -122,10 +122,10 @@ type Claim struct {
 	resendUntil time.Duration // end of resends, as a reading of Options.Now; 0 for no limit
 	waitsInRow  uint8         // number of consecutive judgements of the kind Wait
 
-	prepared bool // Prepare got this claim granted, and Ask has not been called since
+	prepared bool // granted by Prepare and not yet used by Ask
 
 	resumed      bool // resume was called
-	maybeGranted bool // the store gave no answer and may have granted this claim
+	maybeGranted bool // the store may have granted it; the answer was lost
 
 	adoptions uint8 // number of calls of Adopt
 
@@ -170,10 +170,10 @@ const (
 	// Unanswered: the store was asked and has never answered.
 	Unanswered
 
-	// Clear: according to the store, SQS cannot have the event from another claimant.
+	// Clear: according to the store, no other claimant can have stored the event in SQS.
 	Clear
 
-	// InDoubt: SQS may have the event from an attempt under another claim.
+	// InDoubt: an attempt under another claim may have stored the event in SQS.
 	InDoubt
 
 	// Stored: SQS has the event, according to SQS's answer or the store's record.
@@ -281,9 +281,9 @@ type Judgement struct {
 	Drift bool
 }
 
-// MayLeave reports whether a request that leaves this machine now reaches SQS before the
-// claim's lease ends, in at most [window.Arrival]. Without a granted claim there is no
-// lease, and the result is true.
+// MayLeave reports whether a request may leave this machine now. If the claim is granted,
+// its lease must last until the request reaches SQS, for at least [window.Arrival].
+// Without a granted claim there is no lease, and the result is true.
 func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.granted || c.options.Now()+window.Arrival <= k.leaseEnd
 }
@@ -304,8 +304,8 @@ const (
 	maxWait   = time.Second
 )
 
-// setClear sets the event's state to Clear: according to the store, SQS cannot have the
-// event from another claimant.
+// setClear sets the event's state to Clear: according to the store, no other claimant can
+// have stored the event in SQS.
 func (k *Claim) setClear() {
 	k.updateKnown(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
 }
@@ -315,13 +315,14 @@ func (k *Claim) setClear() {
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
 	if r.DoubtSince.IsZero() {
-		// The record has no times yet, because another claimant claimed the event a moment
-		// ago.
+		// The record has no times: for example, another claimant was writing it, and the
+		// store could not read it. Assume that the other claim begins now.
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
-	// The other claimant may send until the end of its lease. If this claim is granted, the
-	// other lease has ended already, and r.LeaseUntil is the end of this claim's lease.
+	// The other claimant may send until its lease ends, normally at LeaseUntil. If this
+	// claim is granted, the other lease had ended when the store answered (ReadAt), and
+	// LeaseUntil is the end of the new lease.
 	lastSend := r.LeaseUntil
 	if out.Decision.Granted() {
 		lastSend = r.ReadAt
@@ -333,22 +334,20 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	})
 }
 
-// Attempted records the answer of SQS to an attempt to send the event.
+// Attempted records SQS's answer to an attempt. If SQS stored the event, Attempted queues
+// the result for the store and calls w.MarkRecording. It calls w.Recorded later, when the
+// store has recorded the result or has failed to record it.
 //
-// If SQS stored the event and the claim is granted, Attempted queues the result for the
-// store and calls w.MarkRecording. Later, when the store has recorded the result or has
-// failed to record it, w.Recorded is called.
-//
-// If SQS stored the event and the claim is not granted, for example with FailOpen,
-// Attempted writes nothing to the store. It does not use w, and returns true. In all
-// other cases, Attempted returns false.
+// The result unrecorded is true if SQS stored the event although the store had not
+// granted the claim, for example with FailOpen. Attempted then writes nothing and does
+// not use w.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:
 		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
 		k.updateKnown(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
 		if !k.granted {
-			c.setMissing(k, true)
+			c.setUnrecorded(k, true)
 			return true
 		}
 		k.granted = false

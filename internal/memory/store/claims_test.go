@@ -252,7 +252,8 @@ func TestAmbiguous(t *testing.T) {
 		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
 		require.EqualValues(t, 1, r.record("k").Fence)
 
-		// The answers to both calls are lost. The next Ask renews the claim.
+		// The store makes the claim, but its answer is lost, even after Ask has repeated
+		// the call. The next Ask renews the claim.
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
 		k := r.event("other")
 		require.Equal(t, store.Wait, r.ask(k).Kind)
@@ -263,8 +264,9 @@ func TestAmbiguous(t *testing.T) {
 	})
 }
 
-// The store's record of an event has other bytes than the claim's message. Ask and LookUp
-// return Other. After Adopt, the claim has the bytes of the record, and Ask returns Granted.
+// The store has recorded an event with other bytes than the new claim has. Ask and LookUp
+// return Other. Adopt copies the recorded bytes to the claim, and the next Ask grants the
+// claim.
 func TestOther(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "old bytes")).Kind)
@@ -307,9 +309,9 @@ func TestOther(t *testing.T) {
 	})
 }
 
-// The fingerprints of a record and a claim were computed by different methods
-// (Fingerprint.Spec). Ask and LookUp compute a fingerprint of the record's body by the
-// claim's method, to find out whether record and claim are for the same event.
+// The fingerprints of a record and a claim were computed in different ways
+// (Fingerprint.Spec). To find out whether both are for the same event, Ask and LookUp
+// compute the fingerprint of the record's body in the claim's way.
 func TestAnotherSpec(t *testing.T) {
 	recompute := func(o *store.Options, _ *idempotency.PolicyConfig) {
 		o.Recompute = func(body []byte) (idempotency.Fingerprint, bool) {

@@ -99,8 +99,8 @@ func (l *finishQueue) sleep(d time.Duration) {
 // update. If the store is not a Writer, writeBatch makes one call for each update, all at
 // the same time.
 func (c *Claimant) writeBatch(batch []*queuedUpdate) []error {
-	// If the store ends the goroutine of a call (runtime.Goexit), errEnded stays as the
-	// error of the update.
+	// No other error replaces errEnded if the store ends the goroutine of a call
+	// (runtime.Goexit).
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
 	if c.writer != nil {
@@ -140,11 +140,9 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// errorsFor returns one error for each store update of a batch; nil means success. It
-// passes the errors in errs to Options.Hide.
-//
-// If errs has the wrong length, the store did not answer for each update. Every update
-// then gets the error of the whole call, err, or errShort if err is nil.
+// errorsFor returns one error for each store update of a batch; nil means success. If the
+// store returned another number of errors, each update gets the error of the whole call,
+// or errShort. Options.Hide may change the texts of errs.
 func (c *Claimant) errorsFor(batch []*queuedUpdate, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))

@@ -34,11 +34,11 @@ const (
 	closeTimeout = 10 * time.Second
 )
 
-// Waiter waits until the store has recorded an event that SQS stored. The Claimant calls
-// both methods, at the start and at the end of the wait.
+// Waiter waits until the store has recorded that SQS stored an event. The Claimant calls
+// MarkRecording at the start of the wait, and Recorded at the end.
 type Waiter interface {
-	// MarkRecording begins the wait: the record of the event is queued for the store, and
-	// Recorded will be called. The Claimant may hold its lock during this call.
+	// MarkRecording begins the wait, when the event's record is queued for the store. The
+	// Claimant may hold its lock during this call. It will call Recorded later.
 	MarkRecording()
 
 	// Recorded ends the wait. The Claimant calls it once, without holding its lock. If
@@ -62,21 +62,21 @@ type finishQueue struct {
 	wake        chan struct{} // a value ends the pause of the method drain early
 	maxPerWrite int           // maximum number of updates per store call
 
-	mu       sync.Mutex
-	queue    []*queuedUpdate
-	results  map[idempotency.KeyID]*queuedUpdate // by event: store updates with a result, queued or being written
-	missing  recent[struct{}]                    // events that SQS stored, and the store will never record
-	tokens   recent[idempotency.Token]           // by event: claim tokens for the next submission (see resume)
-	awaited  map[*queuedUpdate]struct{}          // store updates with waiters
-	overdue  *time.Timer                         // timer for giveUpWaiting; nil before first use
-	watching bool                                // the timer overdue is running
-	running  bool                                // the goroutine of drain is running
-	writing  int                                 // number of store updates being written
-	failures uint8                               // consecutive failed writes
-	closed   bool
-	idle     chan struct{} // closed by signalIdle at the end of all writes after Close
-	lost     int64         // number of dropped store updates
-	lastErr  error
+	mu         sync.Mutex
+	queue      []*queuedUpdate
+	results    map[idempotency.KeyID]*queuedUpdate // results by event, queued or being written
+	unrecorded recent[struct{}]                    // events in SQS that the store will never record
+	tokens     recent[idempotency.Token]           // by event: token of a claim whose answer was lost
+	awaited    map[*queuedUpdate]struct{}          // updates whose waiters must be called
+	overdue    *time.Timer                         // timer for giveUpWaiting; nil before first use
+	watching   bool                                // the timer overdue is running
+	running    bool                                // the goroutine of drain is running
+	writing    int                                 // number of store updates being written
+	failures   uint8                               // consecutive failed writes
+	closed     bool
+	idle       chan struct{} // closed by signalIdle at the end of all writes after Close
+	lost       int64         // number of dropped store updates
+	lastErr    error
 }
 
 // queuedUpdate is a store update that ends a claim. See finishQueue.
@@ -117,17 +117,16 @@ func (c *Claimant) pending(k *Claim) Judgement {
 // AwaitRecord returns true if this claimant knows that SQS stored the event, but the
 // store has no record of this result.
 //
-// If the result is queued or being written and w is not nil, AwaitRecord calls
-// w.MarkRecording, and w.Recorded is called later. If the store never gets the result,
-// AwaitRecord does not use w. This happens if the claimant dropped the result, the store
-// refused the result, or the event was sent without a claim.
+// If the store may still get the result, AwaitRecord calls w.MarkRecording, and
+// w.Recorded is called later. Otherwise, AwaitRecord does not use w. The parameter w may
+// be nil.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.results[k.id]
 	if e == nil {
-		_, missing := c.missing.get(k.id)
-		return missing
+		_, unrecorded := c.unrecorded.get(k.id)
+		return unrecorded
 	}
 	if w != nil {
 		w.MarkRecording()
@@ -138,8 +137,8 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 
 // Pace blocks while paceFrom or more store updates are queued. If the store is slower
 // than SQS, Pace slows the senders down to the speed of the store. Pace does not block
-// after a failed write, because the queue does not become shorter while the store fails.
-// It does not block after Close either.
+// after a failed write, because it would block until the store works again. It does not
+// block after Close either.
 func (c *Claimant) Pace() {
 	for c.mustPace() {
 		time.Sleep(gatherTime)
@@ -281,12 +280,12 @@ func (l *finishQueue) drop(e *queuedUpdate, err error) []Waiter {
 	return l.removeFinished(e, false)
 }
 
-// removeFinished forgets a store update after the update was written, refused or dropped,
-// and returns the update's waiters. The parameter recorded is true if the store has the
+// removeFinished removes a store update after the update was written, refused or dropped,
+// and returns the update's waiters. The parameter inStore is true if the store has the
 // event's result. The caller holds mu.
-func (l *finishQueue) removeFinished(e *queuedUpdate, recorded bool) []Waiter {
+func (l *finishQueue) removeFinished(e *queuedUpdate, inStore bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
-		l.noteMissing(e.claim, !recorded)
+		l.noteUnrecorded(e.claim, !inStore)
 	}
 	if l.results[e.claim.id] == e {
 		delete(l.results, e.claim.id)

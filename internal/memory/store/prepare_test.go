@@ -44,8 +44,9 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// The store refuses all three claims that Prepare makes. Prepare returns no judgement and
-// does not count the refusals. The next Ask calls the store, and returns Wait, Duplicate
+// The store refuses three claims: another claimant has the first event, the second is
+// already stored, and the third has another event's key. Prepare ignores the refusals and
+// does not count them. The next Ask calls the store again, and returns Wait, Duplicate
 // and Conflict.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
@@ -66,9 +67,10 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	})
 }
 
-// The store has a record of the event with other bytes than the claim, and Prepare finds
-// this record. The next Ask returns the Kind Other, with Drift set. Adopt copies the
-// recorded bytes to the claim. Then Ask returns Granted, and Drift is not set again.
+// The store has recorded the event with other bytes than the claim has, and Prepare finds
+// this out. The next Ask returns Other and reports the difference (Drift). After Adopt,
+// the claim has the recorded bytes: Ask returns Granted, and does not report the
+// difference again.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -83,10 +85,9 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// The store has a record of the event with other bytes than the claim. Prepare finds this
-// record, and then the store fails. With FailOpen, Ask may permit sending without a
-// claim, but must first return the Kind Other. The recorded bytes are then sent and not
-// the claim's bytes.
+// The store has recorded the event with other bytes than the claim has. Prepare finds
+// this out, and then the store fails. With FailOpen, an event may be sent without the
+// store, but only the recorded bytes may be sent, so Ask must first return Other.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -101,7 +102,7 @@ func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	})
 }
 
-// Prepare claims an event, and no attempt follows. Release then removes the claim from
+// Prepare claims an event, but no attempt follows. Release then removes the claim from
 // the store.
 func TestPrepareIsReleased(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {

@@ -32,27 +32,27 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	r[0][id] = v
 }
 
-// setMissing notes, for AwaitRecord, that the store will never get the result of an event
-// stored by SQS. If the parameter missing is false, setMissing removes the note.
-func (c *Claimant) setMissing(k *Claim, missing bool) {
+// setUnrecorded notes, for AwaitRecord, that SQS stored an event that the store will
+// never record. If unrecorded is false, setUnrecorded removes the note.
+func (c *Claimant) setUnrecorded(k *Claim, unrecorded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.noteMissing(k, missing)
+	c.noteUnrecorded(k, unrecorded)
 }
 
-// noteMissing is setMissing for a caller that holds mu.
-func (l *finishQueue) noteMissing(k *Claim, missing bool) {
-	if missing {
-		l.missing.put(k.id, struct{}{})
+// noteUnrecorded is setUnrecorded for a caller that holds mu.
+func (l *finishQueue) noteUnrecorded(k *Claim, unrecorded bool) {
+	if unrecorded {
+		l.unrecorded.put(k.id, struct{}{})
 	} else {
-		l.missing.remove(k.id)
+		l.unrecorded.remove(k.id)
 	}
 }
 
-// resume gives the claim k the token of an earlier claim of the event, if keepToken kept
-// a token. The store may have granted the earlier claim without an answer. With the same
-// token, the store renews the earlier claim, so this submission need not wait until the
-// earlier lease ends. The caller holds mu.
+// resume gives the claim k the token of an earlier claim of the event, if keepToken has
+// kept the token. The store may have granted the earlier claim, but its answer was lost.
+// With the same token, the store renews the claim, and this submission need not wait
+// until the lease ends. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return

@@ -13,13 +13,13 @@ type Stats struct {
 	OverQuota                                      int64 // claims not granted
 	Drifts                                         int64
 
-	// Unclaimed counts judgements of the Kind Unclaimed: an attempt was permitted
-	// although the store had not granted a claim. Errors counts failed store calls. Stale
-	// counts results and releases that the store refused with
-	// [idempotency.ErrStaleClaim].
+	// Unclaimed counts attempts that were permitted without a claim, the store's
+	// permission (Options.FailOpen). Errors counts failed store calls. Stale counts
+	// results and releases that the store refused, because their claims were not current
+	// any more ([idempotency.ErrStaleClaim]).
 	Unclaimed, Errors, Stale int64
 
-	// Recording counts results and releases currently queued or being written. Lost
+	// Recording counts results and releases queued or being written. Lost
 	// counts dropped results and releases.
 	Recording, Lost int64
 
