@@ -124,7 +124,8 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 }
 
 // usesPointerMethods reports whether the encoder of t may call marshal methods with the
-// receiver *t. Each value must then have an address, and t must not be a pointer.
+// receiver *t. This requires values with an address. A pointer to a pointer has no
+// methods.
 func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }

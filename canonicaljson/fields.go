@@ -172,12 +172,11 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField returns the JSON member for the Go field sf. The parameter index is the path to
-// sf.
+// newField returns the JSON member for the Go field sf. The parameter index becomes
+// field.index. Both results are nil if JSON leaves sf out.
 //
-// If sf is an embedded struct and its json tag has no name, the fields of the embedded
-// struct become members instead. Then newField returns no member, but the type of the
-// embedded struct. If JSON leaves sf out, both results are nil.
+// For an embedded struct without a name in its json tag, newField returns only the type
+// of the struct. The fields of the struct then become members.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {

@@ -10,7 +10,7 @@ func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool
 		index  int // index of the current element of an array
-		name   int // offset of the current member's name in an object, 0 before its colon
+		name   int // offset of the name of the object's current member; 0 before the colon
 	}
 	var (
 		levels     []level

@@ -41,8 +41,8 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 // appendFloat32 writes a nonzero float32 with the fewest digits that distinguish it from
 // all other float32 values, at most nine digits.
 //
-// The text stays the same if a reader converts it to a float64 and writes the canonical
-// form again, because a float64 preserves decimals of up to 15 digits.
+// A reader that parses the text as a float64 and writes the canonical form gets the same
+// text, because a float64 preserves up to 15 digits.
 func appendFloat32(dst []byte, f float64) []byte {
 	// Compare as float32. Compared as a float64, float32(1e-6) is slightly less than 1e-6
 	// and would get an exponent, but its canonical text is 0.000001.

@@ -255,19 +255,16 @@ func (j *numberJudge) fault(f float64, text string) string {
 		d = d*10 + int64(c-'0')
 	}
 
-	// Count in quarters of 2^e, where f = m*2^e. Then f is value, and a decimal between
-	// low and high rounds to f. If m is even, low and high round to f, too. Both are half
-	// way to the next doubles: two quarters away. For a power of two, low is one quarter
-	// away.
+	// Let f be m*2^e. In units of 2^e/4, f is value. The next doubles are usually 4 units
+	// away; low and high are half way. Decimals between these two round to f.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
-	if m == 1<<52 && e > -1074 {
+	if m == 1<<52 && e > -1074 { // below a power of two, the next double is 2 units away
 		low.Add(low, big.NewInt(1))
 	}
-	// Compare integers only. Instead of d*10^exponent with value*2^(e-2), compare d*unit
-	// with value*scale: both sides are multiplied by the same powers of two and ten. Do
-	// the same with low and high.
+	// To compare d*10^exponent with value*2^(e-2) as integers, multiply both numbers by
+	// the same powers of two and ten. The results are d*unit and value*scale.
 	unit, scale := big.NewInt(1), big.NewInt(1)
 	if exponent >= 0 {
 		unit = j.ten(exponent)
@@ -285,7 +282,7 @@ func (j *numberJudge) fault(f float64, text string) string {
 	inside := func(n int64) bool {
 		x := new(big.Int).Mul(big.NewInt(n), unit)
 		below, above := x.Cmp(low), x.Cmp(high)
-		if m%2 == 0 {
+		if m%2 == 0 { // ties round to even
 			return below >= 0 && above <= 0
 		}
 		return below > 0 && above < 0
@@ -300,10 +297,9 @@ func (j *numberJudge) fault(f float64, text string) string {
 	if shorter := d / 10 * 10; len(digits) > 1 && (inside(shorter) || inside(shorter+10)) {
 		return "fewer digits denote it too"
 	}
-	// Of all decimals with this number of digits that denote f, the text must have the
-	// nearest to f, or the even one of two equally near. Compare d with d-1 and d+1.
+	// If d-1 or d+1 also denotes f, with as many digits as d, then d must be closer to f,
+	// or equally close and even.
 	for _, other := range []int64{d - 1, d + 1} {
-		// A number with more or fewer digits does not count, for example 10 if d is 9.
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue
 		}

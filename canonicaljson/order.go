@@ -12,12 +12,11 @@ import (
 type member struct {
 	prefix uint64 // the first eight bytes of the name as a number (see prefixOf)
 	quote  uint32 // offset in scanner.src of the opening quote of the name
-	// length is the length of the name in scanner.src, without quotes. If the bit
-	// decodedName is set, the name has escapes; the other bits are then an index in
-	// scanner.nameSpans.
+	// length is the length of the name in scanner.src, if the name has no escapes.
+	// Otherwise it is an index in scanner.nameSpans, with the bit decodedName set.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
-	first  uint32 // length of scanner.unsorted when the name was read
+	first  uint32 // start of the objects inside the member, in scanner.unsorted
 }
 
 // decodedName is a bit in member.length. It is set if the name has escapes.
@@ -33,9 +32,9 @@ type span struct {
 // object is an object whose members must be sorted.
 type object struct {
 	start, end uint32 // offsets in the normalised text
-	members    uint32 // index in scanner.sortedMembers of the first member in sorted order
+	members    uint32 // start of the sorted members, in scanner.sortedMembers
 	count      uint32 // number of members
-	first      uint32 // length of scanner.unsorted at the opening brace
+	first      uint32 // start of the objects inside this object, in scanner.unsorted
 }
 
 // scanName reads a member name from src[i] to the closing quote. It sets m.length and
@@ -92,12 +91,12 @@ func prefixOf(name []byte) uint64 {
 	return p
 }
 
-// utf16Rank replaces a byte of a UTF-8 name for comparison. A comparison of the replaced
-// bytes gives the order of UTF-16 code units.
+// utf16Rank returns a number for a byte of a UTF-8 name. Comparing these numbers gives
+// the order of UTF-16 code units.
 //
-// The two orders differ only for the characters U+E000 to U+FFFF: UTF-16 sorts them after
-// the characters from U+10000 on. In UTF-8 the first byte is EE or EF for the former, and
-// F0 to F4 for the latter.
+// The two orders differ only for U+E000 to U+FFFF. In UTF-8 these characters begin with
+// EE or EF and come before U+10000 and higher, which begin with F0 to F4. UTF-16 has the
+// opposite order.
 func utf16Rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -166,11 +165,11 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 // Objects with more members all use the slice orderCache.large, one after another.
 const maxCached = 64
 
-// orderCache remembers, for each number of members, the sorted order of the last object
-// with this number. Objects in a text often have the same names in the same order.
-// Checking the order of the last object is then faster than sorting.
+// orderCache remembers the sorted orders of recent objects. The next object with equally
+// many members often has the same names in the same places. Checking the remembered order
+// is then faster than sorting.
 type orderCache struct {
-	small [maxCached + 1][]uint32
+	small [maxCached + 1][]uint32 // by number of members
 	large []uint32
 }
 
@@ -245,22 +244,19 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a task of writeSorted: to write a span of the normalised text, from its end to its
-// start.
-//
-// If open is true, writeSorted is in the middle of an object that begins at the end of the
-// span. It must write the remaining members of this object before the span.
+// job is a part of the text that writeSorted must still write, from its end to its start.
+// If open is true, writeSorted must first write the remaining members of the object after
+// the span.
 type job struct {
 	span
-	members uint32 // index in scanner.sortedMembers of the open object's first member
-	count   uint32 // number of members of the open object
+	members uint32 // start of the object's sorted members, in scanner.sortedMembers
+	count   uint32 // number of members of the object
 	left    uint32 // number of members not yet written
 	open    bool
 }
 
-// pushJob adds a job for the span m. It copies one field at a time. Copying the whole
-// struct would load several fields at once, and processors are slow to load bytes that
-// separate stores have just written.
+// pushJob adds a job for the span m. It copies field by field, because a processor is
+// slow to read several fields at once if they were just written one by one.
 func (s *scanner) pushJob(m *span) {
 	n := len(s.jobs)
 	if n == cap(s.jobs) {
@@ -291,9 +287,8 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// o is the last object of the span that must be sorted, and not inside
-			// another one. Write the text of the span after o, then the closing brace of
-			// o. The loop below writes the members of o, from the last to the first.
+			// o is the last object to sort. Write the text after o and the closing brace
+			// of o. The loop below writes the members of o, from the last to the first.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

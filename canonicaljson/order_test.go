@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alphabet has ASCII characters with and without a JSON escape, and characters at the
-// limits of ranges with different orders in UTF-8 and UTF-16.
+// alphabet has characters with JSON escapes, and characters sorted differently by UTF-8
+// and UTF-16.
 var alphabet = []rune("\x00\t\n\x1f !\"/09AZ\\az~\u007f\u0080é߿ࠀ€\ud7ff\ue000דּ�\uffff\U00010000😀\U0010ffff")
 
 func randomName(r *rand.Rand) string {

@@ -56,8 +56,8 @@ type sameKey int
 
 func (sameKey) MarshalText() ([]byte, error) { return []byte("same"), nil }
 
-// The option omitzero leaves out an embedded field whose type name is unexported, like
-// encoding/json, if this needs no call of the field's methods.
+// As in encoding/json, omitzero leaves out zero fields of embedded unexported types.
+// Reflection cannot call methods of such fields, so omitzero must work without IsZero.
 func TestOmitZeroOfUnexportedName(t *testing.T) {
 	for _, v := range []any{
 		struct {

@@ -9,19 +9,16 @@ import (
 
 // scanner canonicalises one text in one pass, without a tree.
 //
-// The scanner reads src and collects the result in out. Canonical bytes of src are pending
-// at first. They are copied to out when the scanner finds the next bytes that must change.
-// A canonical text is thus never copied to out.
+// The scanner copies src to out, with changes. It delays each copy until the next change,
+// so a text without changes is never copied. The bytes not copied yet are pending.
 //
-// The normalised text is out followed by the pending bytes. It is canonical except for the
-// order of members, which is still the order in src. The method writeSorted then writes the
-// text with sorted members.
+// The normalised text is out followed by the pending bytes. It is canonical, except that
+// the members of objects are in the order of src. The method writeSorted then sorts them.
 type scanner struct {
 	src     []byte
 	out     []byte // the normalised form of src[:pending]
 	pending int    // offset of the first byte of src that is not yet in out
-	// shift is the difference between two offsets of a pending byte: the byte src[i] is at
-	// i+shift in the normalised text.
+	// The byte src[i], if pending, has the offset i+shift in the normalised text.
 	shift int
 
 	frames   []frame  // the open arrays and objects
@@ -47,12 +44,11 @@ type scanner struct {
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object. The fields base and kind belong to the array or object
-// around the frame. The method scan has them in variables: it saves them in a new frame at
-// an opening bracket, and restores them at the closing bracket.
+// frame is an open array or object. The fields base and kind are about the outer array or
+// object: scan needs them again after the closing bracket.
 type frame struct {
 	at    uint32 // offset of the opening bracket in the normalised text
-	first uint32 // length of scanner.unsorted at the opening bracket
+	first uint32 // start of the objects inside the frame, in scanner.unsorted
 	base  uint32 // index in scanner.members of the first member of the outer object
 	kind  uint8  // kind of the outer array or object, such as inObject
 }
@@ -109,9 +105,9 @@ func (s *scanner) scan(src []byte) bool {
 				s.members = slices.Grow(s.members, 1)
 			}
 			s.members = s.members[:n+1]
-			// Set one field at a time. A composite literal would be stored on the stack
-			// field by field and then copied several fields at once. Processors are slow
-			// to load bytes that separate stores have just written.
+			// Set one field at a time. A composite literal would be written to the stack
+			// field by field and then copied several fields at once. This is slow
+			// directly after the writes.
 			m := &s.members[n]
 			m.at = uint32(at)
 			m.first = uint32(len(s.unsorted))

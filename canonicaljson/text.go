@@ -37,9 +37,9 @@ func Append(dst, src []byte) ([]byte, error) {
 // AppendStrict is [Append], but refuses an integer that rounding would change, with
 // [ErrInexactInteger]. It accepts every result of Append.
 //
-// It refuses 9007199254740993. It accepts 295147905179352830000, because the canonical text
-// of the nearest double has the same digits. A literal with a fraction or an exponent does
-// not count as an integer: it is rounded to a double.
+// For example, it refuses 9007199254740993, because Append writes 9007199254740992. It
+// accepts 295147905179352830000, because Append writes the same digits. A literal with a
+// fraction or an exponent does not count as an integer: it is rounded to a double.
 func AppendStrict(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, true)
 }
@@ -103,8 +103,8 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the end of the bytes of src that are not yet in out. This is the end
-// of src, but never less than the start of these bytes.
+// pendingEnd returns the end of the bytes of src not yet copied to out. The call of max
+// is only a safeguard: a scan never sets s.pending beyond src.
 func (s *scanner) pendingEnd() int { return max(s.pending, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
@@ -113,9 +113,9 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 // Without the limit, one large text could occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is a length in bytes. After a text of at most this length, the method free
-// does not check the size of the scanner's buffers. The text makes the buffers grow to at
-// most 40 bytes for each of its bytes, far below maxKeptBytes.
+// A text of at most smallText bytes needs no check of the memory limit in free. The
+// scanner's buffers take at most 40 bytes for each byte of the text, far below
+// maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {

@@ -96,11 +96,12 @@ type reference struct {
 // containsItself is Error.Detail for a value that contains itself.
 const containsItself = "the value contains itself"
 
-// checksCycles reports whether the encoder has reached cycleDepth.
+// checksCycles reports whether the encoder must look for a cycle, a value that contains
+// itself. Only values at great depth are checked.
 func (e *encoder) checksCycles() bool { return e.levels+e.indirections >= cycleDepth }
 
-// enter records that the encoder is inside the target of r. It returns false if the target
-// already contains the current value: the value contains itself.
+// enter is called before the encoder writes the target of r. It returns false if the
+// encoder is already inside this target: the target contains itself.
 func (e *encoder) enter(r reference) bool {
 	if _, found := e.inside[r]; found {
 		return false

@@ -50,8 +50,8 @@ const (
 	// Retry: another attempt may succeed.
 	Retry
 
-	// Apart: SQS refused the request as a whole and may accept its entries in smaller
-	// requests. For a request with one entry, Apart means Final.
+	// Apart: another attempt may succeed with fewer entries in the request. If the
+	// request had only one entry, Apart means Final.
 	Apart
 )
 

@@ -20,9 +20,8 @@ func Benign(name string) bool {
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
 }
 
-// The name of an identifying attribute ends in a stem and a noun, joined directly or by a
-// separator: eventId, dedupe_key. The noun alone would also match routing hints, such as
-// aggregate_id and shard_key.
+// The name of an identifying attribute ends in a stem such as "event" and a noun such as
+// "id": eventId, dedupe_key. Without such a stem, it may be a routing hint: aggregate_id.
 var (
 	eventStems = []string{
 		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency", "txn", "transaction", "job", "command",

@@ -8,10 +8,11 @@
 // Guarantees: a [Clock] never runs backwards. After a suspension, [Clock.Now] and the Err
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
-// Limits: except on Linux, a forward step of the wall clock counts as a suspension, and a
-// backward step hides later suspensions up to the length of the step. On Linux, a
-// suspension of an hour stays unnoticed for up to 100 ms if the wall clock is set back by
-// an hour at the same time.
+// Limits on Linux: if the wall clock is set back during a suspension, by the length of
+// the suspension, the clock may notice the suspension 100 ms late.
+//
+// Limits on other systems: setting the wall clock forward counts as a suspension. After
+// it was set back by an hour, the next hour of suspensions does not count.
 //
 // Stores and the outbox use the clocks of their databases. StepTolerance and SetBack say
 // how they handle a backward step of such a clock.
@@ -57,9 +58,8 @@ type Reading struct {
 	Wall time.Time // without a monotonic reading
 }
 
-// minSuspension is the smallest step by which suspensions advance the clock. Shorter
-// suspensions are added up. Without the minimum, measuring errors of some microseconds
-// would advance the clock.
+// A Clock ignores new suspensions until their sum is at least minSuspension. Otherwise
+// measuring errors of some microseconds would advance the clock.
 const minSuspension = 50 * time.Millisecond
 
 // New returns a clock of this machine.
@@ -81,16 +81,15 @@ func New() *Clock {
 	return c
 }
 
-// sleepClock measures suspensions with few system calls. It reuses the last result for up
-// to 100 ms, unless the wall clock has moved against the monotonic clock: the machine may
-// then have been suspended.
+// sleepClock measures suspensions with few system calls. It reuses a result for up to 100
+// ms. But if the wall clock and the monotonic clock have moved by different amounts, the
+// machine may have been suspended, and sleepClock measures immediately.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
-// sleepReading has the arguments awake and ahead of a call of sleepClock.read, and the
-// result of the call.
+// sleepReading is a measurement saved by the method sleepClock.read.
 type sleepReading struct {
-	awake, ahead time.Duration
-	asleep       time.Duration
+	awake, ahead time.Duration // parameters of read
+	asleep       time.Duration // result of read
 }
 
 const (
@@ -98,9 +97,9 @@ const (
 	maxWallChange = time.Millisecond       // a larger movement of the wall clock may come from a suspension
 )
 
-// read returns the total duration of all suspensions. The parameter awake is the time
-// since the start on the monotonic clock. The parameter ahead is the time since the start
-// on the wall clock, minus awake. The function suspended makes the system calls.
+// read returns the total duration of all suspensions, measured by the function suspended
+// or saved by an earlier call. Since the start, the monotonic clock has advanced by
+// awake, and the wall clock by awake+ahead.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {

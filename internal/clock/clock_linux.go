@@ -13,11 +13,12 @@ const (
 	clockBoottime  = 7
 )
 
-// suspended returns the total duration of all suspensions since the boot. The result may be
-// too low, never too high. If the system calls fail, it comes from byWallClock.
+// suspended returns the total duration of all suspensions since the boot. The result may
+// be too low, never too high. If the system calls fail, the result is only the estimate
+// of byWallClock.
 func suspended(start, now time.Time) time.Duration {
-	// Read clockBoottime first. A delay between the two calls then makes the difference
-	// boottime - monotonic too low, not too high.
+	// Read the monotonic clock last. A delay before this call makes its value larger, so
+	// the difference becomes too low, not too high.
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)
 	if !ok || !both {

@@ -4,7 +4,7 @@ package clock
 
 import "time"
 
-// suspended estimates the duration of suspensions since start, because only Linux reports
-// this duration. A forward step of the wall clock counts as a suspension. A backward step
-// of an hour hides the next hour of suspensions.
+// suspended estimates the duration of suspensions since start from the wall clock,
+// because this system does not report suspensions. Setting the wall clock changes the
+// estimate by the same amount.
 func suspended(start, now time.Time) time.Duration { return byWallClock(start, now) }

@@ -45,9 +45,9 @@ func TestSleepClock(t *testing.T) {
 	}
 	assert.InDelta(t, 100, calls, 1)
 
-	// The machine is suspended for an hour, and the wall clock is set back by an hour. So
-	// the wall clock shows no suspension, and sleepClock notices the suspension only at the
-	// next regular system call, 100 ms after the last call.
+	// A suspension of an hour, and a step of the wall clock back by an hour, cancel each
+	// other. The next regular system call reveals the suspension, 100 ms after the last
+	// system call.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
 	awake += maxReadingAge
@@ -61,8 +61,8 @@ func BenchmarkNow(b *testing.B) {
 	}
 }
 
-// suspendable returns a clock for a synctest bubble. A test simulates a suspension by
-// adding its nanoseconds to the second result.
+// suspendable returns a clock for a synctest bubble, and the total of its suspensions in
+// nanoseconds. A test increases the total to simulate a suspension of the machine.
 func suspendable() (*Clock, *atomic.Int64) {
 	start, asleep := time.Now(), new(atomic.Int64)
 	return Simulated(func() Reading {

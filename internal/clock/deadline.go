@@ -82,14 +82,13 @@ func (t *Timer) Stop() {
 	}
 }
 
-// WithDeadline is like [context.WithDeadlineCause] with a clock that counts suspensions. A
-// nil cause means [context.DeadlineExceeded].
+// WithDeadline is like [context.WithDeadlineCause], but suspensions count. A nil cause
+// means [context.DeadlineExceeded].
 //
-// If the deadline passes during a suspension, every later call of Err returns
-// DeadlineExceeded. The first such call also closes the channel of Done. Without a call of
-// Err, the channel is closed at most a second after the suspension. After such a
-// suspension, a context derived from this context may end with [context.Canceled] instead
-// of DeadlineExceeded.
+// If the deadline passes during a suspension, Err returns DeadlineExceeded immediately
+// afterwards. The channel of Done is closed within a second, or earlier by a call of Err.
+// A context derived from this context may then end with [context.Canceled] instead of
+// DeadlineExceeded.
 func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (context.Context, context.CancelFunc) {
 	if cause == nil {
 		cause = context.DeadlineExceeded
@@ -127,8 +126,8 @@ func (d *deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// expire is called after the deadline. If a suspension has delayed the timer of the
-// embedded Context, expire cancels the embedded Context.
+// expire is called after the deadline. If a suspension would delay the end of the
+// embedded Context until d.awake, expire cancels this Context now.
 func (d *deadlineContext) expire() {
 	if time.Now().Before(d.awake) && d.Context.Err() == nil {
 		d.expired.Store(true)

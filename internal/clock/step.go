@@ -6,9 +6,9 @@ import (
 )
 
 // StepTolerance is the longest backward step of a store's clock that stores and the
-// outbox ignore. Such a step may delay a resend by up to five seconds. SQS still
-// recognises the resend as a duplicate, because the time limit for resends has a reserve
-// of five seconds (window.Slack).
+// outbox ignore. The step can delay a resend by up to five seconds. This does no harm,
+// because the time limit for resends is five seconds shorter than necessary
+// (window.Slack).
 const StepTolerance = 5 * time.Second
 
 // SetBack is the reason recorded for an operation that was in progress when the store's

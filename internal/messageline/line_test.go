@@ -134,7 +134,6 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// The JSON name at index i of names is the name of the member with the value 1<<i.
 func TestMembers(t *testing.T) {
 	for i, name := range names {
 		assert.Equal(t, Members(1<<i), memberOf(name), name)

@@ -148,8 +148,8 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// The only message of a request fails. Each metric then has the attribute error.type, so no
-// metric shows successful messages, not even with the value 0.
+// After a failed request, each metric has the attribute error.type. A metric without this
+// attribute would count successes: it must not appear, not even with the value 0.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)

@@ -212,7 +212,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// useEverything calls all methods of an observer that a producer calls for an event.
+// For one event, useEverything calls the same methods of an observer as a producer.
 func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
 	if err != nil {

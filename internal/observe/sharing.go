@@ -121,9 +121,8 @@ func (g *group[S]) remove(m *member[S]) {
 	}
 }
 
-// read calls each member's functions snapshot and count. count gets the result of
-// snapshot and updates the member's counters. read returns the combined snapshot of all
-// members.
+// read returns the combined snapshot of all members. It also updates each member's
+// counters.
 func (g *group[S]) read(merge func(S, S) S) (all S) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -101,15 +101,15 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK. If
-// there are named sources, it skips the source without a name until that source has an
-// event. Otherwise an empty series would appear.
+// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources
 	o.mu.Unlock()
 	for i, s := range sources {
 		stored, duplicates := s.stored.Load(), s.duplicates.Load()
+		// Source 0 has no name. If all events are from named sources, do not report its
+		// zeros.
 		if i == 0 && len(sources) > 1 && stored+duplicates == 0 {
 			continue
 		}

@@ -41,11 +41,10 @@ type Queue[R any] struct {
 	first   error
 }
 
-// flush is a waiting call of Flush. The method finish closes the channel over when
-// Queue.done reaches the number until.
+// flush is a waiting call of Flush.
 type flush struct {
-	until int64
-	over  chan struct{}
+	until int64         // value of Queue.done that ends the wait
+	ended chan struct{} // closed at the end of the wait
 }
 
 // New returns a queue for sink that holds at most limit waiting records. The limit must be
@@ -96,18 +95,18 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 		q.mu.Unlock()
 		return nil
 	}
-	f := &flush{until: q.added, over: make(chan struct{})}
+	f := &flush{until: q.added, ended: make(chan struct{})}
 	q.flushes = append(q.flushes, f)
 	q.mu.Unlock()
 	select {
-	case <-f.over:
+	case <-f.ended:
 		return nil
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// The records may be written all the same: if both channels are ready, select picks one
-	// at random.
+	// If both channels were ready, select picked one at random. So the records may be
+	// written although ctx has ended.
 	if q.done >= f.until {
 		return nil
 	}
@@ -192,7 +191,7 @@ func (q *Queue[R]) finish(err error) {
 	defer q.mu.Unlock()
 	q.done++
 	for len(q.flushes) > 0 && q.flushes[0].until <= q.done { // flushes are sorted by until
-		close(q.flushes[0].over)
+		close(q.flushes[0].ended)
 		q.flushes = q.flushes[1:]
 	}
 }

@@ -96,9 +96,9 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	// The sink fails on the record with the number only. If only is 0, the sink fails on
-	// every record in the map faults.
-	for _, only := range []int{0, 3, 5, 6, 7, 9} {
+	// The sink fails on record badRecord. If badRecord is 0, the sink fails on all
+	// records in the map faults.
+	for _, badRecord := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
 			var lost, busy atomic.Int64
@@ -106,7 +106,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 				defer busy.Add(-1)
 				assert.EqualValues(t, 1, busy.Add(1), "two records are with the sink")
 				time.Sleep(time.Second)
-				if fault := faults[n]; fault != nil && (only == 0 || only == n) {
+				if fault := faults[n]; fault != nil && (badRecord == 0 || badRecord == n) {
 					return fault()
 				}
 				got = append(got, n)
@@ -121,14 +121,14 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 			assert.Equal(t, lost.Load(), n, "each loss is reported")
 			assert.True(t, slices.IsSorted(got), "%v", got)
 			assert.Len(t, got, 12-int(n))
-			switch only {
+			switch badRecord {
 			case 0:
 				assert.EqualValues(t, 5, n)
 				require.ErrorIs(t, first, os.ErrPermission, "the first error")
 				assert.Equal(t, []int{0, 1, 2, 4, 8, 10, 11}, got)
 			case 3, 9:
 				assert.EqualValues(t, 1, n)
-				require.ErrorIs(t, first, map[int]error{3: os.ErrPermission, 9: os.ErrClosed}[only])
+				require.ErrorIs(t, first, map[int]error{3: os.ErrPermission, 9: os.ErrClosed}[badRecord])
 			case 5:
 				assert.EqualValues(t, 1, n)
 				require.EqualError(t, first, "the sink panicked: no disk")
@@ -142,8 +142,8 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	}
 }
 
-// The sink calls panic(nil), and GODEBUG=panicnil=1 makes recover return nil. The queue
-// must not mistake this panic for runtime.Goexit and start a second goroutine.
+// With GODEBUG=panicnil=1, recover returns nil after panic(nil), as after runtime.Goexit.
+// But here the goroutine of the queue continues: the queue must not start another.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {

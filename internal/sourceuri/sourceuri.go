@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and 6.2.3).
-// If the URI cannot identify a source, Normalize returns the text of the broken rule
+// Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and
+// 6.2.3). If the URI cannot identify a source, Normalize returns an error text, rule,
 // instead. Exactly one of the two results is empty.
 //
 // The normal form has:
@@ -27,12 +27,13 @@ import (
 //   - scheme and host in lower case, without the default port of the scheme
 //   - dot segments resolved
 //   - percent-encoding in upper case, and only where necessary
-//   - only the query parameters named in the argument parameters, sorted
+//   - the query parameters sorted
 //
 // The normal form of a normal form is the same text.
 //
-// A rule never quotes the URI, which may hold a secret. It quotes at most the name of a
-// query parameter with a value.
+// Normalize refuses a query parameter that is not in the list parameters. The error text
+// quotes at most the name of such a parameter with a value, because the URI may contain a
+// secret.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {

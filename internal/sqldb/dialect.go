@@ -75,19 +75,20 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 	return nil
 }
 
-// Render translates a statement into the dialect. In the text,
+// Render translates a statement into the dialect. It replaces these placeholders:
 //
-//	?1                         is a parameter
-//	{now}                      is the time in microseconds since 1970
-//	{list ?1}                  is a query: one row for each text in the JSON array ?1
-//	{records ?1: g text, ...}  is a table: one row for each object in the JSON array ?1
-//	{int} {text} {bytes}       are types of columns, {name} a text ordered by bytes
-//	{strict}                   ends a table: SQLite checks the types of its values
-//	{counters}                 ends a table of few, often changed rows
-//	{queue}                    ends a table of short-lived rows
+//	?1                         parameter 1
+//	{now}                      the time in microseconds since 1970
+//	{list ?1}                  SELECT with one row for each text in the JSON array ?1
+//	{records ?1: g text, ...}  table x with column g, ...: one row per object in the JSON array ?1
+//	{int} {text} {bytes}       type of a column
+//	{name}                     type of a text column that is sorted by bytes
+//	{strict}                   option of a table in which SQLite checks the types of values
+//	{counters}                 option of a table with few, often changed rows
+//	{queue}                    option of a table with short-lived rows
 //
-// Arrays are passed as JSON, because not every database driver has an array type. JSON
-// keeps group names and numbers unchanged. The bytes of messages are never passed as JSON.
+// Arrays are JSON texts, because not every database driver has an array type. JSON keeps
+// group names and numbers unchanged. The bytes of messages are never passed as JSON.
 func (d Dialect) Render(text string) string {
 	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
 		parts := recordSet.FindStringSubmatch(m)

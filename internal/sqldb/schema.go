@@ -16,14 +16,14 @@ type Queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Schema is the schema of one package. Its version is the number of steps in the
-// database.
+// Schema has the tables of one package and their history, a list of steps. The version of
+// a database is the number of steps executed in the database.
 //
 // # Old processes
 //
-// A program of an earlier version may continue and start again if no step since its
-// version has [Step].StopsOlder. This permits rolling updates. After a step with
-// StopsOlder, each write of an older program fails: see [Schema.CheckOldest].
+// A program may use a database of a later version, to permit rolling updates. But after a
+// step with [Step].StopsOlder, each write of an older program fails: see
+// [Schema.CheckOldest].
 type Schema struct {
 	// Name is the name of the package that has the schema. Errors begin with it.
 	Name string
@@ -106,16 +106,17 @@ func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64
 	return version, oldest, err
 }
 
-// Oldest returns an SQL expression for the version of the oldest program that may write.
-// Each writing transaction must first select it and pass the value to [Schema.CheckOldest].
+// Oldest returns an SQL expression. Its value is the lowest program version that may
+// write. To respect this limit, each writing transaction must first select the value and
+// pass it to [Schema.CheckOldest].
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
 
-// CheckOldest returns an [*idempotency.InvalidError] if this program is older than the
-// parameter oldest: the version of the oldest program that may write. The caller must read
-// this version in the transaction of its write, with [Schema.Oldest]. A migration waits for
-// such transactions before it changes the version.
+// CheckOldest returns an [*idempotency.InvalidError] if this program must not write,
+// because its version is lower than oldest. The transaction of the write must read the
+// number oldest with [Schema.Oldest]. A migration waits for such transactions before it
+// changes the number.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil

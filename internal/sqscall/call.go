@@ -200,9 +200,9 @@ func spread(answers []attempt.Answer, a attempt.Answer) {
 	}
 }
 
-// configure turns the SDK's retries off, because the result of the last attempt proves
-// nothing about earlier attempts. It also turns the SDK's check of digests off, which makes
-// one wrong digest an error of a whole batch.
+// configure turns off the SDK's retries: after a retry, the result would prove nothing
+// about earlier attempts. It also turns off the SDK's check of digests, because the SDK
+// would treat a whole batch as failed after one wrong digest.
 func configure(o *sqs.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableMessageChecksumValidation = true

@@ -158,8 +158,8 @@ func TestErrorWithoutText(t *testing.T) {
 	}
 }
 
-// If the client ends the goroutine (runtime.Goexit), Send does not return. All answers
-// are InDoubt, because Send sets them before it calls the client.
+// If the client calls runtime.Goexit, Send does not return. All answers are then InDoubt:
+// Send sets this before it calls the client.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers := make([]attempt.Answer, n)
@@ -203,15 +203,15 @@ func TestNumberOfEntries(t *testing.T) {
 	}
 }
 
-// dropping is a wrapper of the SDK's client that does not pass on the options of a call. So
-// the SDK retries requests, and Send does not learn how often a request was sent.
-type dropping struct{ *sqs.Client }
+// optionDropper is a wrapper of the SDK's client. It drops the options of Send, so the
+// SDK retries failed requests, and Send does not learn how often a request was sent.
+type optionDropper struct{ *sqs.Client }
 
-func (d dropping) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (d optionDropper) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return d.Client.SendMessage(ctx, in)
 }
 
-func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (d optionDropper) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return d.Client.SendMessageBatch(ctx, in)
 }
 
@@ -226,7 +226,7 @@ func TestWrapperThatDropsTheOptions(t *testing.T) {
 		_, _ = w.Write([]byte(a[1].(string)))
 	}))
 	t.Cleanup(s.Close)
-	wrapped := sqscall.New(dropping{sdkClient(s.URL, nil)}, queueURL)
+	wrapped := sqscall.New(optionDropper{sdkClient(s.URL, nil)}, queueURL)
 	for _, test := range []struct {
 		name    string
 		answers [][2]any

@@ -38,8 +38,8 @@ const (
 	service
 )
 
-// classify returns the class of an error code: the name of a shape in the service
-// model, or its name in the older query protocol.
+// classify returns the class of an error code, for example "QueueDoesNotExist" or, in the
+// older query protocol, "AWS.SimpleQueueService.NonExistentQueue".
 func classify(code string) class {
 	return classes[withoutNamespace(code)]
 }

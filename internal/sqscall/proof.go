@@ -20,10 +20,10 @@ import (
 // confirmation has the fields that SQS returns for a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
-// prove returns the answer for entry i, which SQS reports as stored. If the digest matches
-// no entry, the fate is Altered, even if other fields are missing. With InDoubt, the
-// producer would resend the message; SQS would drop the resend as a duplicate and answer
-// with the right digest (F-002), and the altered message would stay unnoticed.
+// prove returns the answer for entry i, which SQS reports as stored. If the digest
+// matches no entry, the fate is Altered, even if other fields are missing. The fate
+// InDoubt would hide the alteration: the producer would resend the message, and SQS would
+// answer this duplicate with the right digest (F-002).
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -107,8 +107,8 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// SQS confirmed another entry with the wrong digest, so the entry IDs in this
-			// response are unreliable. The refusal of entry i may belong to another entry.
+			// SQS answered for one entry with the digest of another. It has mixed up the
+			// entries, so this refusal may also belong to another entry.
 			answers[i] = mixedUp()
 		}
 	}
@@ -179,9 +179,7 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 }
 
 // judgeUnseen does the work of judge for a client that skipped the middleware, such as a
-// fake. An API error is a refusal if its code says so, the HTTP status is 4xx or missing,
-// and the fault is not the server's. An API error with the code of a throttle is a refusal
-// also with a status 5xx, and for any fault.
+// fake.
 func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
 	c := classify(api.ErrorCode())
 	var status int
@@ -189,18 +187,20 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	dropped := false
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
 		status = response.HTTPStatusCode()
-		// If the response has a request, the SDK made this request, but a wrapper dropped our
-		// options. The SDK may have retried the request, so a refusal proves nothing.
+		// If Request is set, the SDK has made the request, without our options. It may
+		// have retried: a refusal of the last request proves nothing about earlier
+		// requests.
 		dropped = response.Response.Request != nil
 	}
-	known := status == 0 || status >= 400 && status < 500
+	refused := status == 0 || status >= 400 && status < 500 // 0: a fake gives no status
 	if c == throttle {
-		known = status == 0 || status >= 400 && status < 600
+		// SQS stores nothing if it throttles a request, even with a status 5xx.
+		refused = status == 0 || status >= 400 && status < 600
 	} else if api.ErrorFault() == smithy.FaultServer {
-		known = false
+		refused = false
 	}
 	a := p.inDoubtByClass(c)
-	if known && !dropped {
+	if refused && !dropped {
 		a = refusal(c, n)
 	}
 	a.Code = nameOf(api.ErrorCode())

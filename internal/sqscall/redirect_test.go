@@ -61,8 +61,8 @@ func TestRedirects(t *testing.T) {
 					if target == "a success" && follows {
 						want = stored
 					}
-					// For the statuses 301, 302 and 303 net/http repeats the request as a GET. The
-					// server storing answers the GET as if it had stored the message.
+					// After the statuses 301, 302 and 303, net/http sends a GET without
+					// the message. The test's server confirms the message anyway.
 					if _, ok := h.(*http.Client); ok && target == "a success" && status < 307 {
 						want = stored
 					}
@@ -73,8 +73,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// An HTTP client repeats a request by itself. The entry stays in doubt, because a refusal
-// of the second request proves nothing about the first.
+// The HTTP client repeats a request after a lost answer. The server refuses the second
+// request, but may have stored the message of the first: the entry is in doubt.
 func TestRetryingHTTPClient(t *testing.T) {
 	var n atomic.Int32
 	s := quiet(httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

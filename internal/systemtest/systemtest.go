@@ -29,16 +29,16 @@ type Storage struct {
 // clocks. NewStorage closes resources in t.Cleanup.
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
-// Run runs the simulation for each seed and checks each run. The flag -system.seeds sets
-// the number of seeds. The default is the parameter usual, or the parameter few with go
-// test -short.
+// Run runs the simulation for each seed and checks each run. The number of seeds is
+// seedCount, or shortCount with go test -short. The flag -system.seeds sets another
+// number.
 //
-// If the number of seeds is at least few, Run also checks that each kind of fault happened
-// in at least one run.
-func Run(t *testing.T, usual, few int, storage NewStorage) {
+// With shortCount seeds or more, Run also checks that each kind of fault happened in at
+// least one run.
+func Run(t *testing.T, seedCount, shortCount int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals
-	n := seeds.Run(t, usual, few, func(t *testing.T, seed uint64) {
+	n := seeds.Run(t, seedCount, shortCount, func(t *testing.T, seed uint64) {
 		w := run(t, seed, "", storage)
 		w.report()
 		mu.Lock()
@@ -46,7 +46,7 @@ func Run(t *testing.T, usual, few int, storage NewStorage) {
 		sum.add(w.totals)
 	})
 	t.Logf("%d seeds: %+v", n, sum)
-	if n >= few && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.resolved == 0 || sum.redelivered == 0) {
+	if n >= shortCount && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.resolved == 0 || sum.redelivered == 0) {
 		t.Errorf("some of it never happened: %+v", sum)
 	}
 }
@@ -80,9 +80,9 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		producers = 2
 	}
 	var actors sync.WaitGroup
-	// The function restarted runs a process, and starts the process again after its
-	// death, immediately or after some minutes.
-	restarted := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
+	// The function keepRunning starts a process. When the process dies, keepRunning
+	// starts it again, immediately or after some minutes.
+	keepRunning := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
 		rng := rand.New(rand.NewPCG(seed, 10+n))
 		actors.Go(func() {
 			for lifeNumber := 0; !w.finished(); lifeNumber++ {
@@ -104,10 +104,10 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		})
 	}
 	for n := range producers {
-		restarted("producer", uint64(n), 8*time.Minute, w.produce)
+		keepRunning("producer", uint64(n), 8*time.Minute, w.produce)
 	}
 	for n := range 1 + int(w.span(3)) {
-		restarted("consumer", uint64(100+n), time.Minute, func(p *process, _ *rand.Rand) { w.consume(p) })
+		keepRunning("consumer", uint64(100+n), time.Minute, func(p *process, _ *rand.Rand) { w.consume(p) })
 	}
 	time.AfterFunc(time.Until(w.faultsUntil), func() {
 		w.mu.Lock()

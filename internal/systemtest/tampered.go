@@ -18,13 +18,14 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// If noHead is set, Head returns zero. The run then saves no hash of the ledger, so only
-	// the recorded answers of the store can reveal the edit (see witness).
+	// With noHead, Head returns zero, so the run saves no hash of the original ledger.
+	// Only a comparison with the answers of the store can then reveal the edit (see
+	// witness).
 	noHead bool
 }
 
-// forgeries has the kinds of sabotage of a ledger, by name. An edit that calls the function
-// written also makes all hashes match the edited entries.
+// forgeries has the edits of a ledger, by the name of the sabotage. An edit with
+// makeLedger also forges all hashes.
 var forgeries = map[string]forgery{
 	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
 		altered := *lines[1].Entry
@@ -41,16 +42,16 @@ var forgeries = map[string]forgery{
 	}},
 	"rewritten ledger": {edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
-		return written(slices.Delete(entries, 5, 6))
+		return makeLedger(slices.Delete(entries, 5, 6))
 	}},
 	"missing entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		i := slices.IndexFunc(entries, isCompleted)
-		return written(slices.Delete(entries, i, i+1))
+		return makeLedger(slices.Delete(entries, i, i+1))
 	}},
 	"doubled entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
-		return written(slices.Insert(entries, 5, entries[4]))
+		return makeLedger(slices.Insert(entries, 5, entries[4]))
 	}},
 	"moved entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
@@ -58,13 +59,13 @@ var forgeries = map[string]forgery{
 		first := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Key == entries[last].Key })
 		moved := entries[last]
 		entries = slices.Delete(entries, last, last+1)
-		return written(slices.Insert(entries, first, moved))
+		return makeLedger(slices.Insert(entries, first, moved))
 	}},
 	"exchanged entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		i := slices.IndexFunc(entries, isCompleted)
 		entries[i].Event, entries[i].Status = ledger.Failed, "failed"
-		return written(entries)
+		return makeLedger(entries)
 	}},
 }
 
@@ -106,8 +107,9 @@ func entriesOf(lines []ledger.Line) (entries []ledger.Entry) {
 
 func isCompleted(e ledger.Entry) bool { return e.Event == ledger.Completed }
 
-// written returns the lines of a ledger with the given entries and with matching hashes.
-func written(entries []ledger.Entry) (lines []ledger.Line) {
+// makeLedger returns the lines of a ledger with the given entries and with matching
+// hashes.
+func makeLedger(entries []ledger.Entry) (lines []ledger.Line) {
 	var last ledger.Seal
 	for i, e := range entries {
 		seq := int64(i + 1)

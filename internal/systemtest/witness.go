@@ -27,19 +27,19 @@ type witness struct {
 	w *world
 
 	mu         sync.Mutex
-	claims     map[claimed]*changes
+	claims     map[claimed]*claimAnswers
 	savedHeads []ledger.Head
 }
 
-// claimed identifies one granted claim: the key, and the store's number of the claim
-// (fence).
+// claimed identifies one granted claim. The fence is the number of the claim in the
+// store.
 type claimed struct {
 	key   idempotency.Key
 	fence int64
 }
 
-// changes has the store's answers about one granted claim, as far as the calls succeeded.
-type changes struct {
+// claimAnswers has the store's answers to all successful calls for one granted claim.
+type claimAnswers struct {
 	granted idempotency.Record // from the answer that granted the claim
 	resend  bool               // Claim.Resend of the granted claim
 
@@ -51,8 +51,9 @@ type changes struct {
 	// least one of these calls: the store may ignore a repeated call.
 	inDoubts int
 
-	// ends has one event for each other call of Finish: Completed, Failed or Released. The
-	// ledger has one entry for all these calls.
+	// ends has one event for each successful call of Finish, except with NoProof:
+	// Completed, Failed or Released. Only one of the calls ends the claim, so the ledger
+	// has one entry.
 	ends []ledger.Event
 }
 
@@ -69,12 +70,12 @@ func (v *witness) saveHead() {
 	v.savedHeads = append(v.savedHeads, head)
 }
 
-func (v *witness) saw(k idempotency.Key, fence int64, f func(*changes)) {
+func (v *witness) saw(k idempotency.Key, fence int64, f func(*claimAnswers)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	at := claimed{k, fence}
 	if v.claims[at] == nil {
-		v.claims[at] = new(changes)
+		v.claims[at] = new(claimAnswers)
 	}
 	f(v.claims[at])
 }
@@ -106,7 +107,7 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 		if event == "" {
 			continue
 		}
-		s.saw(claims[i].Key, o.Record.Fence, func(c *changes) {
+		s.saw(claims[i].Key, o.Record.Fence, func(c *claimAnswers) {
 			if event != ledger.Renewed {
 				c.granted, c.resend = o.Record, claims[i].Resend
 			}
@@ -133,7 +134,7 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 		s.failed(string(event), err)
 		return err
 	}
-	s.saw(ref.Key, ref.Fence, func(c *changes) {
+	s.saw(ref.Key, ref.Fence, func(c *claimAnswers) {
 		if event == ledger.InDoubt {
 			c.inDoubts++
 		} else {
@@ -152,9 +153,9 @@ func (v *witness) failed(call string, err error) {
 	}
 }
 
-// check compares the ledger with the recorded answers of the store. The ledger must
-// contain each head saved by saveHead, and each confirmed change once. The changes of one
-// key must have their original order.
+// check compares the ledger with the recorded answers of the store. Each change confirmed
+// by the store must be in the ledger once, and the changes of one key in their order. The
+// ledger must also contain all hashes saved by saveHead.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
 	v.saveHead()
@@ -210,10 +211,10 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// difference compares the ledger entries of one granted claim with c, the recorded answers
-// of the store. It describes the first difference, or returns "". If c is nil, the witness
-// has no answers for the claim.
-func (c *changes) difference(entries []ledger.Entry) string {
+// difference compares the ledger entries of one claim with c, the recorded answers of the
+// store. It describes the first difference, or returns "". If no answer was recorded, c
+// is nil.
+func (c *claimAnswers) difference(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"
 	}

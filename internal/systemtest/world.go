@@ -117,7 +117,7 @@ func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *worl
 	if f, ok := forgeries[sabotage]; ok {
 		w.storage.Ledger = tampered{w.storage.Ledger, f}
 	}
-	w.witness = &witness{w: w, claims: map[claimed]*changes{}}
+	w.witness = &witness{w: w, claims: map[claimed]*claimAnswers{}}
 	w.store = w.connect()
 	for g := range 1 + rng.IntN(4) {
 		w.groups = append(w.groups, fmt.Sprintf("g%d", g))

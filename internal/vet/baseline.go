@@ -31,7 +31,7 @@ import (
 // slashes, and are relative to the folder of the baseline's file.
 type Baseline []Known
 
-// Known is one entry of a baseline.
+// Known is an entry of a [Baseline], the list of findings that a team has accepted.
 type Known struct {
 	File string `json:"file"`
 
@@ -43,11 +43,12 @@ type Known struct {
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is the text of the finding, for human readers. Filter accepts matching
-	// findings with this text first, then matching findings with other texts.
+	// Message is the text of the accepted finding. Filter prefers a finding with this text,
+	// but also accepts another text.
 	Message string `json:"message"`
 
-	// Count is the largest number of findings that the entry accepts, at least 1.
+	// Count is the number of accepted findings, at least 1. Filter keeps any further finding
+	// in the report.
 	Count int `json:"count"`
 }
 
@@ -121,13 +122,12 @@ func (b Baseline) write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Filter removes from the report the findings that baseline b accepts. It returns the
-// number of removed findings and the stale entries. The parameter file is the path of the
-// baseline's file.
+// Filter removes from the report the findings that baseline b accepts, and returns their
+// number. The parameter file is the path of the baseline's file.
 //
-// An entry is stale if it accepted fewer findings than its Count. In the returned copy,
-// Count is the number of missing findings. An entry is never stale if its file exists but
-// was not checked.
+// The result stale has an entry for accepted findings that the report lacks, for example
+// because a bug was fixed. Count is the number of such findings. Files that exist but were
+// not checked have no stale entries.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -162,16 +162,16 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	}
 	r.Findings = rest
 	for _, k := range left {
-		if k.Count > 0 && r.decides(base, k.File) {
+		if k.Count > 0 && r.checkedOrGone(base, k.File) {
 			stale = append(stale, k)
 		}
 	}
 	return known, stale, nil
 }
 
-// decides reports whether the report shows all findings of a file: the run checked the
-// file, or the file does not exist. base is the folder of the baseline's file.
-func (r *Report) decides(base, file string) bool {
+// checkedOrGone reports whether the run checked a file, or the file does not exist. The
+// path of the file is relative to base.
+func (r *Report) checkedOrGone(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {
 		return true
@@ -192,7 +192,7 @@ func (r *Report) WriteBaseline(file string) (int, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	old = slices.DeleteFunc(old, func(k Known) bool { return r.decides(base, k.File) })
+	old = slices.DeleteFunc(old, func(k Known) bool { return r.checkedOrGone(base, k.File) })
 	var text bytes.Buffer
 	if err := append(r.known(base), old...).sorted().write(&text); err != nil {
 		return 0, err

@@ -69,11 +69,11 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// Every constructor call must go through ignores.cover, which also marks the
-			// directives as used.
-			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
-			if len(open) > 0 {
-				findings = append(findings, missing(code, open[0], suite))
+			// Drop the constructor calls at ignore comments. Test every call, because the method
+			// cover also marks its comment as used, and unused comments are reported below.
+			uncovered := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
+			if len(uncovered) > 0 {
+				findings = append(findings, missing(code, uncovered[0], suite))
 				if !suite.skipped.IsValid() {
 					untested = append(untested, Untested{Dir: p.Dir, Package: code.name, Path: p.PkgPath})
 				}
@@ -181,13 +181,12 @@ func isFunc(o types.Object, path string, names ...string) bool {
 	return ok && f.Pkg() != nil && f.Pkg().Path() == path && slices.Contains(names, f.Name())
 }
 
-// suiteUse describes how the tests of a package use the compliance suite. The field runs is
-// true if a test calls the suite at a reachable place.
+// suiteUse describes the calls of the compliance suite in the tests of a package.
 type suiteUse struct {
-	runs bool
+	runs bool // at least one call can run
 
-	// skipped is the position of the first call of the compliance suite that can never run,
-	// for example after t.Skip. It is the zero Position without such a call.
+	// skipped is the position of the first call that never runs, for example a call after
+	// t.Skip, or the zero Position.
 	skipped token.Position
 }
 

@@ -134,8 +134,8 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 			return "the fix overlaps itself", nil
 		}
 	}
-	// Two findings may have the same fix, for example if a file belongs to two packages.
-	// The fix counts for both findings.
+	// If an earlier finding had the same fix, do not add the edits twice. Only count this
+	// finding as fixed.
 	if !slices.ContainsFunc(fix.Edits, func(e Edit) bool { return !slices.Contains(file.edits, e) }) {
 		file.findings++
 		return "", nil
@@ -251,8 +251,8 @@ func withoutImports(text, before []byte) ([]byte, error) {
 	return text, nil
 }
 
-// wholeLines extends a range of bytes to whole lines, with the line break, if these lines
-// have no other text than the range.
+// wholeLines extends a range of bytes to whole lines, with the final line break. If these
+// lines contain other text, or have no final line break, the range stays unchanged.
 func wholeLines(text []byte, from, to int) [2]int {
 	start := bytes.LastIndexByte(text[:from], '\n') + 1
 	end := bytes.IndexByte(text[to:], '\n')

@@ -96,9 +96,8 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// The first Run checks ./raw/wrapped, which imports ./raw. The go command then caches a
-// result about ./raw, but Run reports no findings there. A second Run, for ./raw itself,
-// must report them.
+// A package must have its findings even if the go command has already cached a result for
+// the package, because an earlier Run checked an importing package.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})

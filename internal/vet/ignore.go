@@ -17,9 +17,9 @@ type ignore struct {
 	at, end token.Position
 	used    bool
 
-	// ours is false for directives of other tools. These tools report their unused
-	// directives themselves.
-	ours bool
+	// native is true for //sqsfifo:ignore, and false for directives of other tools, such as
+	// nolint. The other tools report their unused directives themselves.
+	native bool
 }
 
 type ignores []*ignore
@@ -29,8 +29,8 @@ func ignoresOf(code *code) ignores {
 	for _, file := range code.files {
 		for _, group := range file.Comments {
 			for _, c := range group.List {
-				if ours, ok := ignoresCompliance(c.Text); ok {
-					out = append(out, &ignore{at: code.fset.Position(c.Pos()), end: code.fset.Position(c.End()), ours: ours})
+				if native, ok := ignoresCompliance(c.Text); ok {
+					out = append(out, &ignore{at: code.fset.Position(c.Pos()), end: code.fset.Position(c.End()), native: native})
 				}
 			}
 		}
@@ -38,10 +38,9 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance parses a comment. The result ok reports whether the comment suppresses
-// SF020 (missing compliance test). The result ours is false for a directive of another
-// tool.
-func ignoresCompliance(comment string) (ours, ok bool) {
+// ignoresCompliance reports as ok whether a comment suppresses SF020 (missing compliance
+// test). The result native is true for //sqsfifo:ignore, and false for nolint.
+func ignoresCompliance(comment string) (native, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {
 		return false, false
@@ -64,7 +63,7 @@ func (l ignores) cover(at token.Position) bool {
 func (l ignores) unused() []Finding {
 	var out []Finding
 	for _, i := range l {
-		if i.ours && !i.used {
+		if i.native && !i.used {
 			out = append(out, Finding{
 				Rule: unusedIgnore, Severity: SeverityOf(unusedIgnore), Start: i.at, End: i.end,
 				Message: "the directive suppresses nothing: SF020 does not report here; remove it",

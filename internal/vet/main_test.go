@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// module is the folder of a test module. It replaces sqsfifo and the AWS SDK by stubs,
-// so that loading the test module needs neither the AWS SDK nor a network.
+// module is the folder of a test module. The go.mod in this folder replaces sqsfifo and the
+// AWS SDK by stubs, so that the tests need no network.
 const module = "testdata/module"
 
 // withQuiet selects the analyzer quiet, which never reports anything. Run can then report
@@ -84,8 +84,8 @@ func withRules(o vet.Options) vet.Options {
 	return o
 }
 
-// runsGo skips the test in short mode, because the go command loads packages and the
-// standard library for the test.
+// runsGo marks a test that runs the go command. Such a test is slow, so runsGo skips it in
+// short mode.
 func runsGo(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

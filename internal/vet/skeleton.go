@@ -27,12 +27,12 @@ type Skeleton struct {
 	// event is the type of the events that the package's producer sends, or nil if unknown.
 	event types.Type
 
-	// scopes have the names declared in the package and its tests. A test file must not
-	// declare them again.
+	// scopes have the names declared in the package and its tests. The compliance test must
+	// use other names.
 	scopes []*types.Scope
 
-	// importable has the import paths of the package itself and of its direct imports. A
-	// test file of the package can import these without an import cycle.
+	// importable is a set of import paths: the package itself and its direct imports. The
+	// compliance test can import these packages without an import cycle.
 	importable map[string]bool
 }
 
@@ -239,8 +239,8 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// t is a type parameter or a type without a name, such as struct{ ID string }. The test
-	// could repeat a type without a name, but is easier to read if the user declares a type.
+	// In the compliance test, a type parameter is undefined, and a type without a name, such
+	// as struct{ ID string }, is hard to read. The user must choose the type.
 	return false
 }
 

@@ -56,9 +56,8 @@ func (s sources) mustCheck(files []string) (bool, error) {
 	return false, nil
 }
 
-// check parses a package and finds the types that SF020 needs. It does not load
-// imported packages, so most expressions have no type. The package must compile;
-// check reports no type errors.
+// check parses a package and finds the types that SF020 needs. Most types of imported
+// packages stay unknown, because check does not load these packages.
 func (s sources) check(p *packages.Package) (*code, error) {
 	c := &code{fset: token.NewFileSet(), info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{},
@@ -84,7 +83,8 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		DisableUnusedImportCheck: true,
 		Error:                    func(error) {}, // makes Check continue after a type error
 	}
-	// Ignore type errors: they are normal here, because the imports are not loaded.
+	// Ignore type errors. The go command has compiled the package, so type errors come only
+	// from the imports, which are not loaded.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependenciesFlag is a flag that [Run] gives to the tool, the binary that "go vet" runs on
-// each package. With the flag, the tool also reports diagnostics about imported packages,
-// and adds one diagnostic to each package (see marker). The flag works around two faults of
-// the go command (1.26) that lose findings:
+// dependenciesFlag is a flag of the binary that "go vet" runs on each package (see
+// [ToolMain]). With the flag, the binary analyzes imported packages completely, and adds one
+// diagnostic to each package (see marker). Without the flag, the cache of the go command
+// (1.26) would lose findings:
 //
-//   - For an imported package, the go command requests only facts, the data for the
-//     analysis of other packages. It caches the result without diagnostics. A later run for
-//     the package itself would get this cached result.
-//   - The go command stores facts before diagnostics. If it is killed between these steps,
-//     later runs print nothing about the package. Run then tries again with another value
-//     of the flag, because the go command caches results by flags.
+//   - For an imported package, "go vet" requests and caches a result without diagnostics. A
+//     later run for this package would get the cached result.
+//   - If the go command is killed at the wrong moment, the cached result also lacks its
+//     diagnostics. [Run] notices the missing marker, and tries again with another value of
+//     the flag. Results for other flags come from a new analysis, not from the cache.
 const dependenciesFlag = "dependencies"
 
-// marker is the category of the diagnostic that the tool adds to every package. The
-// diagnostic shows [Run] that the output of "go vet" includes the package.
+// marker is the category of an extra diagnostic about each package. A package without this
+// diagnostic is missing in the output of "go vet", and [Run] must try again.
 const marker = "answered"
 
 // IsToolCall reports whether the arguments args come from the go command. args does not
@@ -48,9 +47,12 @@ func IsToolCall(args []string) bool {
 // ToolMain performs a request of the go command, such as the analysis of one package, and
 // exits the process. Call it only if [IsToolCall] returns true.
 //
-// If Options.Tool is empty, [Run] makes "go vet" start the running binary again as its
-// tool. The main function of this binary must call IsToolCall first. If IsToolCall returns
-// true, the main function must call ToolMain.
+// [Run] makes "go vet" start a binary for each package: Options.Tool, or by default the
+// running binary again. The main function of this binary must begin with:
+//
+//	if vet.IsToolCall(os.Args[1:]) {
+//		vet.ToolMain(analyzers...)
+//	}
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
@@ -78,8 +80,7 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// withMarker returns a copy of analyzer a. The copy reports an additional diagnostic for
-// each package, to show [Run] that the package was analyzed.
+// withMarker returns a copy of analyzer a. The copy also reports the marker in each package.
 func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -90,12 +91,12 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics turns a request for facts into a request for facts and diagnostics. The
-// parameter file is the path of the go command's request to analyze one package. The result
-// is the path of a changed copy in the same folder, or file if nothing must change.
+// withDiagnostics makes a request of the go command include diagnostics. The parameter file
+// is the path of the request to analyze one package. The result is the path of a changed
+// copy in the same folder, or file if nothing must change.
 //
-// If all is false, only requests for packages of the main module change. The user may name
-// such a package in a later call, and the go command then uses the cached result.
+// If all is false, only requests for packages of the main module change. Otherwise a later
+// call for such a package would get the cached result without diagnostics.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {
@@ -112,8 +113,8 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	// With -fix, the request need not change: in a later call for this package, the go
-	// command ignores a cached result without fixes.
+	// With -fix, the request need not change, because the go command never uses a cached
+	// result without fixes.
 	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}

@@ -58,9 +58,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		// The slot v is in use if v is not 0 and its position is in the ring, that is,
-		// ahead < live. Then v|-v and ahead-live both have the highest bit set, and taken
-		// is 1. Otherwise taken is 0.
+		// taken is 1 if v != 0 and ahead < live: the slot refers to a record in the ring.
+		// Bit 31 of v|-v is set if v != 0, and bit 31 of ahead-live if ahead < live.
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}

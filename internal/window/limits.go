@@ -15,11 +15,11 @@ const (
 	// Slack is the largest allowed drift between two clocks during one [Interval].
 	Slack = 5 * time.Second
 
-	// LastStart is the latest time at which another attempt to send a message may start. It
-	// counts from the start of the first attempt that SQS may have stored.
+	// LastStart is the longest time from the first attempt to send a message to the start
+	// of its last attempt. Attempts proven not stored do not count.
 	//
-	// A request that starts later may arrive after SQS has forgotten the first attempt. SQS
-	// would then store the message a second time.
+	// A later attempt may arrive after SQS has forgotten the first one. SQS would then
+	// store the message a second time.
 	LastStart = Interval - Request - Slack
 
 	// RetryFor is the usual time for retries after an event's first attempt. It is

@@ -9,18 +9,16 @@ import (
 // offset is an instant: nanoseconds since the origin of the window.
 type offset int64
 
-// The method Window.offset replaces a time beyond farPast or farFuture, 146 years away, by
-// the limit. The difference between two offsets inside this range fits into 64 bits.
+// Window.offset limits offsets of times to farPast and farFuture, 146 years from the
+// origin, so that the difference of two offsets fits into 64 bits.
 const (
 	farPast   offset = -1<<62 + 1
 	farFuture offset = 1 << 62
 
-	// The field to of a record has the value unanswered if the send has no answer yet:
-	// Record.To is zero.
+	// record.to = unanswered: the send has no answer yet (Record.To is zero).
 	unanswered offset = math.MaxInt64
 
-	// The field to of a record has the value released if the record was freed but is still
-	// in the ring of its shard.
+	// record.to = released: the record was freed but is still in the ring of its shard.
 	released offset = math.MinInt64
 )
 
@@ -137,9 +135,8 @@ func (s *shard[V]) position(slot uint32) (uint64, bool) {
 	return s.head + ahead, slot != 0 && ahead < s.tail-s.head
 }
 
-// all yields the records that are not freed yet, oldest first. With each record it yields
-// the arrival time of the newest record in the same chunk: the record itself arrived at
-// this time or earlier.
+// all yields the records not freed yet, oldest first. The arrival time of a single record
+// is not stored; all yields the arrival time of the newest record in the same chunk.
 func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
@@ -177,8 +174,9 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch must be called if the record at a position is replaced or freed and stays in the
-// ring. The records of its chunk are then checked one by one before the chunk is dropped.
+// touch must be called when the record at a position is replaced or freed. Its chunk can
+// then not be dropped in one step: a replaced record may expire later, and a freed record
+// must not be counted again.
 func (s *shard[V]) touch(position uint64) { s.chunkStates[(position-s.base)/chunkLen].checkEach = true }
 
 // extend ensures room for one more record. It returns false if all positions, about a
@@ -208,8 +206,8 @@ func (s *shard[V]) extend() bool {
 func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 
 // retire removes the oldest slab, after all its chunks were dropped. It keeps the slab in
-// s.spare for reuse, if the slab is at least half and at most twice as long as a new slab
-// would be. Another length no longer fits the size of the shard.
+// s.spare for reuse if the length is still useful: within a factor of two of a new slab's
+// length.
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
@@ -252,12 +250,12 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks up to siftedPerPut records, oldest first, and drops expired records. It
-// returns the number of dropped records, but does not count a record that was freed
-// before.
+// sift drops expired records, oldest first, after checks of at most siftedPerPut records.
+// It returns the number of dropped records, not counting records freed before.
 //
-// sift stops at the first live record. But if the chunk of this record is due (see isDue)
-// and a position is free, sift moves the record there, so that the chunk can be dropped.
+// sift stops at the first live record. But if most records of its chunk have expired (see
+// isDue), sift moves the live record to the end of the ring, so that the chunk can be
+// dropped.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -279,9 +277,9 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether Interval and Slack have passed since the newest record of the
-// first chunk arrived. Most records of the chunk have then expired, but some may be live:
-// a record without an answer never expires.
+// isDue reports whether Interval and slack have passed since the newest record of the
+// oldest chunk arrived. Then only exceptions in the chunk are still live, such as a
+// record without an answer, which never expires.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.chunkStates[0].newest >= offset(Interval+slack)
 }

@@ -154,8 +154,7 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
 		case i%20_000 > 15_000:
-			// In the last quarter of each interval, put only new keys: see after the
-			// switch.
+			// In the last quarter of each interval, leave the switch and put a new key.
 		case rng.IntN(4) == 0:
 			w.Delete(k)
 			continue
@@ -178,9 +177,9 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	}
 	assert.Equal(t, count(), w.live)
 
-	// Fill three chunks. Delete a record of the first chunk, and put a record of the third
-	// chunk again. Only the second chunk can be dropped in one step; of the other two, each
-	// record is checked. The field w.live must stay exact.
+	// Fill three chunks, and change one record each in the first and the third. Only the
+	// second chunk can be dropped in one step; the records of the others are dropped one
+	// by one. In both ways, w.live must stay exact.
 	w = New[nothing](Options{})
 	for i := range 3 * chunkLen {
 		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})
@@ -211,7 +210,7 @@ func TestAFullShardRefuses(t *testing.T) {
 	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
 		n++
 		if n == 1000*chunkLen {
-			one.spare = make(slab[nothing], 30) // more chunks than extend may still use
+			one.spare = make(slab[nothing], 30) // more chunks than the shard has room for
 		}
 	}
 	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
@@ -239,7 +238,7 @@ func TestAFullShardRefuses(t *testing.T) {
 // record. The method insert must refuse a key only after both buckets are full.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	// These keys have the same tag. Their buckets are the first and the last of the index.
+	// Keys of alike have the same tag and the same two buckets: the first and the last.
 	alike := func(i int) Key { return Key{high: uint64(i) << tagBits, low: 1<<64 - 1<<32} }
 	require.True(t, one.extend())
 	for i := range 2 * bucketLen {
@@ -275,7 +274,7 @@ func TestSteadyLoadAllocatesNothing(t *testing.T) {
 	next := func() {
 		n++
 		now = now.Add(Interval / 100_000)
-		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // made without w.Key, whose hashing would slow the test
+		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // like a hash; w.Key would be slower
 		if _, state := w.Lookup(now, k); state != Outside {
 			t.Fatal("a new key is known")
 		}

@@ -11,23 +11,21 @@ const (
 	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
-	// If at most gatherLimit records remain after a Sweep, the method gather moves them all
-	// into one shard. The limit is far below fewRecords, the number at which a window gets
-	// many shards. A window with a steady number of records thus does not alternate between
-	// one shard and many.
+	// If at most gatherLimit records remain after a Sweep, the window returns to one
+	// shard. A window gets many shards only at fewRecords records, eight times as many.
+	// So a steady number of records causes no repeated changes.
 	gatherLimit = fewRecords / 8
 )
 
-// Sweep frees the records that are [Outside] at now, and their memory. Puts free records
-// too, but only while new records arrive. A program that has paused its sends should call
-// Sweep, for example once a minute.
+// Sweep frees the records that are [Outside] at now, and their memory. The method Put
+// also frees old records, but a program may have no new records for a while. It should
+// then call Sweep, for example once a minute.
 //
-// A call checks at most about 34,000 records. The result left is the number of remaining
-// records. If done is false, the next call continues with the records not yet checked.
+// One call checks at most about 34,000 records. If done is false, call Sweep again to
+// check the others. The result left is the number of remaining records.
 //
-// If done is true, the remaining records are [Inside] or [Unsure]. There is one exception:
-// Sweep may keep a record up to one interval too long if the record was Put later than the
-// time in its field To.
+// If done is true, the remaining records are [Inside] or [Unsure], with one exception: a
+// record with a To before the time of its Put may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -75,9 +73,9 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst frees the expired records of the first chunk. The chunk itself stays,
-// because its oldest record has not expired. Later chunks are not checked: their records
-// arrived later and usually expire later.
+// releaseFirst frees the expired records of the first chunk, but not the chunk, because
+// other records in it are live. Later chunks are not checked: their records arrived later
+// and usually expire later.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {

@@ -1,4 +1,4 @@
-// Package window is the only model of the SQS deduplication interval.
+// Package window models the deduplication interval of SQS.
 //
 // SQS remembers each accepted deduplication ID for five minutes and drops a send with a
 // remembered ID (F-019). The fake queue, the producer and the simulator share this model,
@@ -11,11 +11,11 @@
 // expire or the index grows. If the type of [Record].Value has no pointers, the garbage
 // collector skips the records.
 //
-// Limits: time is an argument, from one clock that does not run backwards, within 140
-// years of the first record. A [Window] is not safe for concurrent use: the caller locks,
-// because the same lock must protect other state of the caller. A window holds 33 million
-// records at a time, 1.6 times the live records at the highest quota of a FIFO queue,
-// 70,000 messages a second. Keys are fingerprints and cannot be listed.
+// Limits: a [Window] is not safe for concurrent use, so the caller needs a lock. The
+// caller also passes the current time: it must never go backwards, and must stay within
+// 140 years of the first record. A window holds 33 million records at a time, 1.6 times
+// the live records at the highest quota of a FIFO queue, 70,000 messages a second. Keys
+// are fingerprints and cannot be listed.
 package window
 
 import (
@@ -82,11 +82,9 @@ type Options struct {
 	// faster than the queue's.
 	Slack time.Duration
 
-	// Limit is the largest number of records at a time; zero means unlimited. A record
-	// counts until a call of Put or Sweep frees it.
-	//
-	// A record is usually freed soon after it expires. A record that was Put again, for
-	// example with the time of the answer, may count for up to one more interval.
+	// Limit is the largest number of records at a time; zero means unlimited. An expired
+	// record counts until a call of Put or Sweep frees it, usually soon. But a record
+	// that Put replaced may count for up to five minutes after it expires.
 	Limit int
 }
 
@@ -124,13 +122,11 @@ func (w *Window[V]) Clear() {
 	w.shards = newShards[V](1)
 }
 
-// Lookup returns the record of k and its state at now. The record is zero if the state is
-// [Outside]. A record is:
-//   - Inside while now < From+Interval;
-//   - Outside from To+Interval+Slack on, if it has a To;
-//   - Unsure otherwise.
-//
-// AWS documents no boundary finer than "5 minutes" (F-019).
+// Lookup returns the record of k and its state at now. If the state is [Outside], the
+// record is zero. The states of a record are
+//   - Inside until five minutes after From, the start of the send;
+//   - Unsure until five minutes and Slack after To, the answer to the send;
+//   - Outside later, or without a record. If To is zero (no answer), Unsure does not end.
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	r, state, _ := w.LookupAt(now, k, 0)
 	return r, state
@@ -143,10 +139,11 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 // A change of the window may make a Place invalid. A call detects this and searches.
 type Place uint64
 
-// The Place of a key with a record is the position of the record in its shard, plus 1.
-// The Place of a key without a record has the bit nowhere set. Its other bits are then
-// the value of Window.adds at the time of the call; the Place becomes invalid when a
-// record is added.
+// nowhere is the bit of a Place that means: the key has no record. The other bits are
+// then the number of records added so far (Window.adds), because each added record makes
+// the Place invalid.
+//
+// Without this bit, the Place is the position of the record in its shard, plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is like [Window.Lookup], but faster with the hint place: the Place that an
@@ -164,8 +161,8 @@ func (w *Window[V]) LookupAt(now time.Time, k Key, place Place) (Record[V], Stat
 	return w.record(r), s, place
 }
 
-// find returns the record of k, or nil, and the Place of k: a hint that saves the next call
-// for k the search. The parameter place is the hint from an earlier call, or zero.
+// find returns the record of k, or nil, and a Place. With this Place as its argument, the
+// next call for k may skip the search. A zero Place is no hint.
 func (w *Window[V]) find(k Key, place Place) (*record[V], Place) {
 	if place == nowhere|Place(w.adds) {
 		return nil, place
@@ -279,7 +276,7 @@ func (w *Window[V]) makeRoom(at offset) bool {
 	return false
 }
 
-// spread distributes the records of a window with one shard over mostShards shards.
+// spread moves all records from the window's only shard to mostShards new shards.
 func (w *Window[V]) spread() {
 	few := &w.shards[0]
 	w.shards = newShards[V](mostShards)

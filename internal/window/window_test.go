@@ -56,9 +56,9 @@ func TestFarAwayTimes(t *testing.T) {
 	assert.Equal(t, window.Inside, got)
 }
 
-// A sender does not know when SQS accepted its send: at the request (Record.From), at the
-// answer (Record.To) or between the two. The earliest end of the interval is thus Interval
-// after From, and the latest end is Interval and Slack after To.
+// A sender knows only that SQS accepted the send between the request (Record.From) and
+// the answer (Record.To). SQS forgets the send at the earliest five minutes after From,
+// and at the latest five minutes after To, plus Slack for clock drift.
 func TestBoundsOfASender(t *testing.T) {
 	w := window.New[string](window.Options{Slack: 2 * time.Second})
 	k := w.Key("", "a")

@@ -6,21 +6,16 @@ import (
 )
 
 // minPower and maxPower are the lowest and the highest exponent in the table powersOfTen.
-// With an exponent below minPower, the function Nearest returns zero for all digits. The
-// function Shortest needs 10^maxPower for the smallest double, 5e-324.
 const (
-	minPower = -342
-	maxPower = 324
+	minPower = -342 // with a lower exponent, any 19 digits round to zero
+	maxPower = 324  // to write the smallest double, 5e-324
 )
 
 // MaxDigits is the largest number of decimal digits that always fit into 64 bits.
 const MaxDigits = 19
 
-// Infinity is the bit pattern of positive infinity.
-//
-// As integers, the bit patterns of positive doubles ascend with the doubles. A bit pattern
-// below Infinity is thus a finite double, and Infinity comes directly after the largest
-// one. In rounding, Infinity counts as 2^1024, the next number in the sequence.
+// Infinity is the bit pattern of positive infinity. As an integer, it is one more than
+// the bit pattern of the largest finite double. In rounding, Infinity counts as 2^1024.
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even. The argument w
@@ -44,10 +39,10 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// power[0] has only the highest 64 bits of 10^q. The exact product is therefore larger
-	// than high and low together, but by less than w. This can change the rounding only if
-	// low+w overflows and the carry passes the nine lowest bits of high, which rounding
-	// drops. Then multiply also by power[1], the next 64 bits of 10^q.
+	// power[0] has only the highest 64 bits of 10^q, so the product is too small, by less
+	// than w. The error matters only if it can carry past low and past the nine lowest
+	// bits of high, which are dropped below. Then add the product of w and power[1], the
+	// next 64 bits.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -59,22 +54,21 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	}
 	top := high >> 63
 	mantissa := high >> (top + 9)
-	// exponent is the exponent field of the double, including the bias 1023. The binary
-	// exponent of 10^q is (217706*q)>>16, and the width of w adds 64. Subtract the leading
-	// zeros that w and the product had.
+	// The exponent of the product is the exponent of 10^q plus the 64-shift bits of w, or
+	// one less if the product's highest bit is 0. A double stores the exponent plus 1023.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// A subnormal double has fewer bits than mantissa. Drop the lowest bits. If the
-		// last remaining bit is one, round up. The number is never half way between two
-		// doubles, because such a decimal has more digits than fit into w.
+		// The double is subnormal, with a shorter mantissa. Keep one more bit than it
+		// has, and round by this bit. This is never a tie: a decimal half way between two
+		// subnormal doubles has more than 19 digits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // may be 1<<52: the smallest normal double
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		// The product is half way between two doubles, and the lower double is even. If the
-		// product is exact, round down. But power[0] may lack bits of 10^q; then the number
-		// is larger: round up. Let the caller decide with Parse.
+		// This may be a tie, to be rounded down to the even double. But if power[0] lacks
+		// bits of 10^q, the number is above the tie and must be rounded up. The caller
+		// must call Parse to decide.
 		exact = false
 	}
 	mantissa += mantissa & 1

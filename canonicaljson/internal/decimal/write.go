@@ -31,15 +31,13 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// The double is c*2^q. Count in quarters of 2^q: the double is middle, and the numbers
-	// between lower and upper round to it. These two ends are half way to the next doubles,
-	// usually two quarters away. The end lower is only one quarter away if the next lower
-	// double is closer.
+	// In units of 2^q/4, the double c*2^q is middle. The next doubles are usually 4 units
+	// away; lower and upper are half way. Numbers between these two round to the double.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
 	if lowerIsCloser {
-		lower = middle - 1
+		lower = middle - 1             // half way to the next lower double, 2 units away
 		k = (q*1262611 - 524031) >> 22 // floor(log10(3/4 * 2^q))
 	}
 	shift := uint(q + (-k*1741647)>>19 + 1) // 1 to 4
@@ -52,16 +50,16 @@ func Shortest(b uint64) (d uint64, k int) {
 	lower = mulOdd(high, low, lower<<shift)
 	middle = mulOdd(high, low, middle<<shift)
 	upper = mulOdd(high, low, upper<<shift)
-	// If c is even, lower and upper belong to the interval, because ties round to even.
-	// If c is odd, they do not: make the interval smaller.
+	// At both ends of the interval, a tie rounds to the even double. If c is odd, this is
+	// another double: exclude the ends.
 	lower += c & 1
 	upper -= c & 1
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less, with the multiples of 10^(k+1) directly below and above the
-		// double: t and t+1. At most one of the two is in the interval. To compare them
-		// with lower and upper, which count in quarters of 10^k, multiply by 40.
+		// Try one digit less. The nearest such decimals are t*10^(k+1) and
+		// (t+1)*10^(k+1), and at most one of them is in the interval. The variables lower
+		// and upper have the unit 10^k/4, so multiply t by 40.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -86,16 +84,15 @@ func Shortest(b uint64) (d uint64, k int) {
 	return trimZeros(s, k)
 }
 
-// mulOdd returns the highest 64 bits of the 192-bit product of n and a 128-bit power of ten
-// (high, low). If the rest of the product is not zero, mulOdd sets the lowest bit of the
-// result. It checks only the next 64 bits of the product. There, 1 counts as zero, because
-// the rounding of the power of ten can cause a 1.
+// mulOdd returns the highest 64 bits of the product of n and a rounded power of ten, the
+// 128-bit number (high, low). If the rest of the product is not zero, mulOdd sets the
+// lowest bit of the result.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
 	sum, carry := bits.Add64(y0, x1, 0)
 	y1 += carry
-	if sum > 1 {
+	if sum > 1 { // a sum of 1 may come from the rounding of the power
 		y1 |= 1
 	}
 	return y1
@@ -225,9 +222,9 @@ func putPoint(dst []byte, n int, d uint64, count, whole int) {
 		d *= Pow10[16-count]
 	}
 	w := word.Digits(d / 1e8)
-	word.Store64(dst, n+9, word.Digits(d%1e8)) // one byte further right, after the point
+	word.Store64(dst, n+9, word.Digits(d%1e8)) // n+9, not n+8: make room for the point
 	if whole >= 8 {
-		// The point is not among the first eight digits: store them unchanged.
+		// The first eight digits are all before the point.
 		word.Store64(dst, n, w)
 		n += 8
 		whole -= 8

@@ -1,11 +1,11 @@
 // Package word reads and writes eight bytes of text as one integer (a word), with the
-// first byte as its lowest byte, and reads and writes eight decimal digits at once by
+// first byte as its lowest byte. It reads and writes eight decimal digits at once by
 // arithmetic on such words.
 //
-// Only the load and store functions are unsafe in canonicaljson: they check no bounds,
-// which saves a fifth of the time of a short text. Every caller compares i+8, or i+4,
-// with the length first. The build tag "safe" selects the same functions with bounds
-// checks; tests and fuzzers with this tag find a caller that breaks the rule.
+// The load and store functions do not check bounds, which saves a fifth of the time of a
+// short text. Each caller must check the length first. With the build tag "safe", the
+// functions check bounds, so that tests find a caller without this check. No other code
+// in canonicaljson is unsafe.
 package word
 
 const (
@@ -15,12 +15,11 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others finds the bytes of w that are not decimal digits. It marks each of these bytes:
-// the highest bit of the byte is set in marks. In values, each digit of w is replaced by
-// its value, 0 to 9.
+// Others finds the first byte of w other than a decimal digit. The lowest set bit of
+// marks is the highest bit of this byte. Without such a byte, marks is zero. Higher bits
+// of marks may be wrong, because of carries between bytes.
 //
-// Only the lowest mark is reliable. A higher mark may be on a digit by mistake, because
-// of a carry from a lower byte.
+// In values, each digit of w is replaced by its value, 0 to 9.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High

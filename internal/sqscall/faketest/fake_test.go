@@ -81,8 +81,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// One entry of a batch has no group. Like SQS, the fake queue refuses the whole batch. But
-// SQS may accept the other entry in a separate request, so each answer has Next Apart.
+// One entry of a batch has no group, so the fake queue refuses the whole batch, like SQS.
+// Both answers have attempt.Apart in their field Next, because SQS may accept the other
+// entry in a separate request.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
