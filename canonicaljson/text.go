@@ -85,10 +85,10 @@ func canonicalize(src []byte, strict bool) ([]byte, error) {
 	return s.appendResult(make([]byte, 0, s.resultLen())), nil
 }
 
-func (s *scanner) resultLen() int { return len(s.out) + s.pendingEnd() - s.pending }
+func (s *scanner) resultLen() int { return len(s.out) + len(s.src) - s.pending }
 
 func (s *scanner) appendResult(dst []byte) []byte {
-	pending := s.src[s.pending:s.pendingEnd()]
+	pending := s.src[s.pending:]
 	if len(s.unsorted) == 0 {
 		return append(append(dst, s.out...), pending...)
 	}
@@ -102,10 +102,6 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	s.writeSorted(dst[at:], text)
 	return dst
 }
-
-// pendingEnd returns the end of the bytes of src not yet copied to out. The call of max
-// is only a safeguard: a scan never sets s.pending beyond src.
-func (s *scanner) pendingEnd() int { return max(s.pending, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
