@@ -136,8 +136,8 @@ type TxStore interface {
 	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
 }
 
-// Once selects the treatment of a message whose consumer died after claiming the key in
-// the store and before recording the outcome.
+// Once decides whether a message is handled again if an earlier attempt may have had its
+// effect, for example because the consumer crashed during the attempt.
 type Once uint8
 
 const (

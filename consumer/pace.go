@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// pace waits until the next call of SQS may start. After throttles, p limits the rate of
-// calls. The result began is the start time of the call. If ctx ends first, ok is false.
+// pace waits until the pacer p permits another SQS call, and returns the current time. If
+// ctx ends first, ok is false. After throttles, p lowers the rate of calls.
 func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok bool) {
 	for {
 		now := time.Now()

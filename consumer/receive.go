@@ -236,6 +236,6 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 }
 
 // isAttemptIDRefused reports whether SQS refused a receive because its attempt ID cannot be
-// used again (F-151). The code means any invalid parameter, but the attempt ID is the only
-// parameter that can become invalid.
+// used again (F-151). SQS has the same code for other invalid parameters, but these are
+// always valid here.
 func isAttemptIDRefused(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

@@ -83,8 +83,9 @@ func (e *engine) handlerEnded(b *groupBatch) {
 	}
 }
 
-// grant lets waiting batches call the handler, while fewer than Config.Groups handlers
-// run and none of them must run alone. The caller holds e.mu.
+// grant lets waiting batches call the handler, up to Config.Groups at a time. While a
+// message is handled alone (see aloneReceives), grant lets no other batch begin. The caller
+// holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
@@ -139,8 +140,7 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the waiting receivers at a given time, because a limit on receives
-// then ends.
+// wakeReceiversAt wakes the waiting receivers at the end of a limit on receives.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -197,10 +197,9 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
-// abandon decides about the first message of a batch that must end. If the handler has
-// succeeded and only the record in the store is missing, abandon returns true: the message
-// may be deleted. Otherwise abandon gives up the message's claim in the store, so another
-// consumer can handle the message.
+// abandon reports whether the first message of an ending batch may be deleted, because the
+// handler has succeeded, although the store has not recorded the success. Otherwise abandon
+// gives up the message's claim in the store, so another consumer can handle the message.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.unrecorded {
 		return true

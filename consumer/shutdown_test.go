@@ -89,8 +89,8 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// A shutdown interrupts a receive and repeats it with the same attempt ID. Messages are
-// released only afterwards; otherwise the repeated receive could return them.
+// During a shutdown, the consumer repeats the interrupted receive. It makes its messages
+// visible only after this receive, because the receive would otherwise return them again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

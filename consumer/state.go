@@ -159,12 +159,10 @@ type schedule struct {
 	waiting      []*waiter
 	waitingAlone []*waiter // handlers that must run alone
 
-	// Until singleUntil, each receive asks for one message, and at most four receives
-	// run.
-	singleUntil time.Time
-	// Until aloneUntil, a receive starts only while all batches in memory are blocked, so a
-	// crash affects few messages.
-	aloneUntil time.Time
+	// Limits on receives, because a received message may crash the process. Until
+	// singleUntil, at most four receives run, each for one message. Until aloneUntil, a
+	// receive starts only if every batch in memory waits for an operator.
+	singleUntil, aloneUntil time.Time
 }
 
 // waiter is a batch that waits until it may call the handler.
@@ -182,7 +180,7 @@ type intake struct {
 
 	receivers int
 	polls     int
-	reserved  int // maximum number of messages in the answers to the running receives
+	reserved  int // total number of messages that the running receives may return
 	kept      int // received messages that were neither deleted nor released
 	keptBytes int64
 	paused    bool
@@ -196,7 +194,7 @@ type deletions struct {
 	queue      []*deletion
 	deleting   int // DeleteMessageBatch calls under way
 	timer      *time.Timer
-	unreleased []string // groups whose messages release could not make visible
+	unreleased []string // groups with messages that SQS did not make visible again
 }
 
 // deletion is one message that waits for its delete.

@@ -35,8 +35,8 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 	}
 }
 
-// startDueExtensions starts the calls, in other goroutines, that extend the visibility
-// timeouts and claim leases due now. heartbeat calls it again at the time next.
+// startDueExtensions extends, in other goroutines, the visibility timeouts and leases that
+// are due for an extension. It returns the time for the next call.
 func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

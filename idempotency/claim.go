@@ -65,10 +65,8 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t and other have the same owner, and the process of t started
-// after the process of other. See [NewTokenOf].
-//
-// If so, a claim with the token t need not wait for the lease of a claim with other.
+// Succeeds reports whether the process of t replaced the process of other: both tokens
+// have the same owner, and the process of t started later. See [NewTokenOf].
 func (t Token) Succeeds(other Token) bool {
 	return bytes.Equal(t[:ownerEnd], other[:ownerEnd]) && bytes.Compare(other[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }
@@ -120,19 +118,19 @@ type Claim struct {
 	// set, the store keeps them with the record. Group holds at most [MaxGroup] bytes,
 	// Body at most [MaxBody].
 	//
-	// After a grant, run the operation with the Body and Group in [Outcome.Record]. An
-	// earlier attempt may have used these bytes, and they may differ from the claim's.
+	// After a grant, run the operation with the Body and Group in [Outcome.Record]. If an
+	// earlier attempt sent the request in other bytes, the record has the earlier bytes.
 	//
-	// Seal, the hash of Body and Group (see [SealOf]), is optional. If the record has the
-	// hash of other bytes, the store sets [Outcome.Drift].
+	// Seal is optional: the hash of Body and Group (see [SealOf]). If the record has
+	// another Seal, the store sets [Outcome.Drift].
 	Seal  Seal
 	Group string
 	Body  []byte
 
 	Terms Terms
 
-	// Resend asks for a grant even if the outcome of an earlier attempt is unknown and a
-	// second run is not safe. Without Resend the decision is then [Unresolved].
+	// Resend accepts that the operation may take effect twice: the claim is granted where
+	// the decision would otherwise be [Unresolved].
 	//
 	// Set Resend after a person's decision, or for a policy that prefers a second run to
 	// no run.

@@ -39,12 +39,9 @@ const (
 	// [Resolve], or repeat the operation with [Claim.Resend].
 	Unresolved
 
-	// Unjudged: the fingerprints in the record and in the claim have different values of
-	// [Fingerprint].Spec. They were computed by different methods and cannot be compared.
-	//
-	// To find out whether the requests are equal, compute the fingerprint of the record's
-	// Body by the claim's method. If it equals the claim's fingerprint, claim again with
-	// the record's fingerprint. [ClaimAcross] does this.
+	// Unjudged: the fingerprints in the record and in the claim cannot be compared. They
+	// were computed by different methods, named by [Fingerprint].Spec. [ClaimAcross]
+	// recomputes the fingerprint of the recorded request.
 	Unjudged
 
 	// Full: the store has no room for another key. Stores never evict a key.
@@ -104,9 +101,10 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 // Grant returns the record after a granted claim. It panics unless the decision d, the
 // result of [Decide], is [New], [Renewed] or [Reclaimed].
 //
-// If d is Renewed, the record keeps its Fence. Otherwise Fence becomes the argument
-// fence. Grant is pure. The Body of the returned record shares memory with c.Body or
-// found.Body.
+// The parameter fence is the number of a new grant. For Renewed, the record keeps its
+// Fence instead.
+//
+// Grant is pure. The Body of the returned record shares memory with c.Body or found.Body.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {
 	now = micros(now)
 	r := found
@@ -131,8 +129,8 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		// The last claim was released. It has already increased Generation, so keep the
-		// number.
+		// The last claim increased Generation, and was released. Do not increase
+		// Generation twice.
 		case found.Status == Absent && found.Generation > 0:
 		default:
 			r.Generation++
@@ -171,17 +169,17 @@ func micros(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() 
 type Outcome struct {
 	Decision Decision
 
-	// Drift reports that the record and the claim have different Seals (hashes of Body
-	// and Group): usually the same request in another encoding. Use the Body and Group of
-	// the record.
+	// Drift reports that the Seals (hashes of Body and Group) of the record and the claim
+	// differ: usually the claim repeats the recorded request in another encoding. After a
+	// grant, run the operation with the record's Body and Group.
 	//
 	// Drift may accompany any decision except New and Conflict. It is false if one of the
 	// Seals is zero.
 	Drift bool
 
-	// Record is the record after a granted claim, or as found without a grant. It is zero
-	// for [Full] and [OverQuota]. For [InProgress] it may lack everything but the key:
-	// some stores cannot read a record during another call's write.
+	// Record is the key's record after the claim. Without a grant, the record is
+	// unchanged. It is zero for [Full] and [OverQuota]. For [InProgress] it may contain
+	// only the key, because some stores cannot read a record while another call writes.
 	Record Record
 
 	// Quota is the store's quota if the decision is [OverQuota], and otherwise 0.

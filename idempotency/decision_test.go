@@ -57,8 +57,8 @@ func TestDecideAtInstants(t *testing.T) {
 			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
 		}
 	}
-	// A released record has no token. Decide must not answer Renewed to a claim without a
-	// token.
+	// Neither the released record nor this claim has a token. Two empty tokens must not
+	// count as the same claimant.
 	released := running
 	released.Token = idempotency.Token{}
 	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
@@ -79,7 +79,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 		var r idempotency.Record
 		now, fence := t0, int64(0)
 		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
-		hiddenEffect := false // an attempt took effect; the record does not show this
+		unrecordedEffect := false // an attempt took effect, and no completion is recorded
 		for range 60 {
 			if rng.IntN(3) > 0 {
 				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
@@ -102,7 +102,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				switch {
 				case d == idempotency.New && before.Status == idempotency.Running:
 					t.Fatal("a running operation began anew")
-				case d == idempotency.New && hiddenEffect:
+				case d == idempotency.New && unrecordedEffect:
 					t.Fatal("an operation in doubt began anew")
 				case d != idempotency.New && (string(r.Body) != string(before.Body) || r.Fingerprint != before.Fingerprint || !r.DoubtSince.Equal(before.DoubtSince)):
 					t.Fatal("a later claim changed the stored bytes, the fingerprint or the begin of the doubt")
@@ -111,27 +111,27 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				case r.DoubtSince.IsZero():
 					t.Fatal("a claim without a doubt")
 				}
-				// In half of the cases the claimant performs the side effect, and then
-				// crashes.
-				hiddenEffect = hiddenEffect || rng.IntN(2) == 0
+				// Half of the granted claims take effect. Only a completion records the
+				// effect.
+				unrecordedEffect = unrecordedEffect || rng.IntN(2) == 0
 				continue
 			}
 			ref := idempotency.Ref{Key: newClaim().Key, Fence: max(1, r.Fence-int64(rng.IntN(2)))}
 			var tr idempotency.Ending
-			proof := false
+			completes := false
 			switch rng.IntN(4) {
 			case 0:
-				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			// If hiddenEffect is set and no earlier claim is in doubt (Prior.Status is
-			// not Running), the current claim took effect. Its claimant must not release
-			// it (case 1) or report that it had no effect (case 2).
+				tr, completes = idempotency.Completed(idempotency.Result{}), true
+			// In the cases 1 and 2 the claimant says that it had no effect. Skip them if
+			// this is false: an effect is unrecorded, and Prior.Status shows that no
+			// earlier claim can be the cause.
 			case 1:
-				if hiddenEffect && r.Prior.Status != idempotency.Running {
+				if unrecordedEffect && r.Prior.Status != idempotency.Running {
 					continue
 				}
 				tr = idempotency.Released()
 			case 2:
-				if hiddenEffect && r.Prior.Status != idempotency.Running {
+				if unrecordedEffect && r.Prior.Status != idempotency.Running {
 					continue
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
@@ -146,10 +146,10 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				continue
 			}
 			r = next
-			if proof && r.Status == idempotency.Succeeded {
-				hiddenEffect = false // the record shows the success now
+			if completes && r.Status == idempotency.Succeeded {
+				unrecordedEffect = false
 			}
-			if hiddenEffect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
+			if unrecordedEffect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
 				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)
 			}
 		}

@@ -14,11 +14,10 @@
 // A [Store] keeps one [Record] for each [Key]. An operation runs only after the store
 // granted its [Claim], durably. If any number of claims of one key race, one claim is
 // granted; the other claims get a [Decision] with the reason for the refusal. Each grant
-// has a fence, a number that only grows for a key, and the call that ends a claim carries
-// the claim's fence. An overtaken claimant gets [ErrStaleClaim] and changes nothing. If a
-// claimant dies before it reports whether the operation took effect, the outcome is
-// unknown, not a failure: the operation is [Unresolved] unless a second run is known to
-// be safe.
+// has a fence, a number that only grows for a key. A claimant reports the outcome with
+// its fence. If another claimant has taken over, the report fails with [ErrStaleClaim]
+// and changes nothing. If a claimant dies before the report, the outcome is unknown, not
+// a failure: the operation is [Unresolved] unless a second run is known to be safe.
 //
 // [Guard] wraps a function in these steps. [Validator] does the same for pipeline runs
 // with keys computed from datasets. [Memory] is a store for tests. Package sqlstore keeps
@@ -29,10 +28,10 @@
 // # Limits
 //
 // If the side effect and the record are committed together (package sqlstore, ClaimTx and
-// CompleteTx), a key has at most one accepted side effect within its TTL. Otherwise, no
-// duplicate is accepted without a decision: a crash between a side effect and its
-// completion leaves an unknown outcome, and an operator must resolve it. A side effect
-// can outlive its lease, for example if the process was stopped. The side effect can then
-// run concurrently with the next claimant's, unless its target checks the fence. A run
-// under [GuardConfig.FailOpen] is not protected.
+// CompleteTx), a key has at most one accepted side effect within its TTL. Otherwise a
+// crash between a side effect and its completion leaves an unknown outcome. The operation
+// then runs again only if an operator or the policy permits a second run. A process that
+// was stopped for a while may continue a side effect after its lease, at the same time as
+// the next claimant. Only a target that checks fences prevents this. A run under
+// [GuardConfig.FailOpen] is not protected.
 package idempotency

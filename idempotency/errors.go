@@ -105,12 +105,11 @@ func (e *UnresolvedError) Error() string {
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 
-// UnjudgedError: the fingerprints in the key's record and in the claim have different
-// values of [Fingerprint].Spec. They were computed by different methods and cannot be
-// compared. The operation did not run.
+// UnjudgedError: the fingerprints in the key's record and in the claim were computed by
+// different methods and cannot be compared. The operation did not run.
 type UnjudgedError struct {
 	Place
-	Stored string // Fingerprint.Spec in the key's record
+	Stored string // Fingerprint.Spec of the record: the name of the method
 }
 
 func (e *UnjudgedError) Error() string {

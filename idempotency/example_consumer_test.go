@@ -91,7 +91,7 @@ func ExampleGuard_consumer() {
 	must(err)
 
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
-		TTL:   21 * 24 * time.Hour,                          // 14 days in the queue plus up to 7 until a redrive
+		TTL:   21 * 24 * time.Hour,                          // a message can arrive 14 days late, or 21 as a dead letter
 		Retry: 20 * 24 * time.Hour, Lease: 30 * time.Second, // the lease equals the visibility timeout
 	})
 	must(err)

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Ref identifies a granted claim. Pass the fence to the target of a side effect if the
-// target can check fences.
+// Ref identifies a granted claim by its fence, a number that the store gives to no other
+// claim. The next claim of the key gets a greater fence. A claim granted as [Renewed] is
+// not a new claim: it keeps its fence.
 //
-// Fence alone identifies the claim: a store gives each fence to one claim only. A new
-// claim of the key gets a greater fence; a claim granted as [Renewed] keeps its fence.
+// Pass the fence to the target of a side effect, if the target can refuse smaller fences.
 type Ref struct {
 	Key   Key
 	Fence int64
@@ -88,16 +88,13 @@ func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
 // operation.
 func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
 
-// Released takes back a claim whose operation did not begin. The lease ends.
-//
-// The record gets back its status from before the claim. If the record had expired before
-// the claim, the status becomes [Absent]. A [Failed] record also gets back its old
-// Created and Expires. Fence and Attempts keep their new values.
+// Released takes back a claim whose operation did not begin. The lease ends. The status
+// becomes the status before the claim, or [Absent] if the record had expired. A [Failed]
+// record also gets back its old Created and Expires. Fence and Attempts do not change.
 func Released() Ending { return Ending{kind: released} }
 
 // Extended is for implementations of [Store.Extend]. With this Ending, [Finish] does not
-// end the claim, but moves the end of the lease to now + lease, unless it is later
-// already.
+// end the claim. It sets LeaseUntil to now + lease, but never to an earlier time.
 func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
 
 // Check returns nil, or an [*InvalidError] naming the invalid field.
@@ -135,17 +132,15 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
 // Finish applies the ending t to the claim ref at the time now, and returns the resulting
-// record. The parameter found is the record in the store, or the zero Record if the store
-// has none. Finish is the only definition of the rules for endings, as [Decide] is for
-// claims.
+// record. The parameter found is the record in the store, or the zero Record. Finish is
+// the only definition of the rules for endings, as [Decide] is for claims.
 //
 // A claim can be ended or extended even after its lease, until another claimant is
 // granted a claim of the key.
 //
-// Finish returns a [*StaleClaimError] if the store has granted a later claim of the key,
-// or if the claim already has another ending. Finish returns nil if the claim already has
-// the ending t, for example when the caller repeats a call after a lost answer. In these
-// cases the returned record differs from found only in ReadAt.
+// If the claim already has the ending t, for example after a repeated call, Finish
+// returns nil. If the claim has another ending, or the store has granted a later claim of
+// the key, Finish returns a [*StaleClaimError]. In these cases only ReadAt changes.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found
@@ -199,9 +194,9 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// isRepeat reports whether an earlier call of [Finish] may already have applied the
-// ending t to the record found. The caller has checked that the record's last claim has
-// ended.
+// isRepeat reports whether the record found may be the result of an earlier call of
+// [Finish] with the same ending t. The caller has checked that the record's last claim
+// has ended.
 func isRepeat(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

@@ -35,15 +35,15 @@ type Guard struct {
 
 // GuardStats counts the outcomes of a [Guard]'s calls.
 type GuardStats struct {
-	// Originals counts calls of Do with a granted claim. Nearly all ran the operation; a
-	// few released the claim after their context or lease had ended.
+	// Originals counts granted claims. The operation ran, unless the context or the lease
+	// had ended before.
 	Originals  int64
 	Duplicates int64 // calls that returned a stored result
 	Conflicts  int64
 	InProgress int64
 	Unresolved int64
-	Drifts     int64 // calls with Answer.Drift, with any outcome
-	FailedOpen int64 // runs without a claim
+	Drifts     int64 // calls with other bytes than the first request
+	FailedOpen int64 // runs without a claim, by GuardConfig.FailOpen
 }
 
 // NewGuard returns a guard, or an [*InvalidError] if Store or Policy is missing.
@@ -94,9 +94,8 @@ type Answer struct {
 // records the operation as failed, so the operation may run again. Any other error leaves
 // the outcome unknown. NotDone returns nil for a nil error.
 //
-// A mark counts for one operation only: the error returned by Do is not marked. If an
-// operation returns the error of an inner call of Do, and had no effect either, it must
-// call NotDone again.
+// Do returns the error without the mark. An operation that itself calls Do must call
+// NotDone for its own error, if it had no effect.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -106,9 +105,9 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns err without the marks of NotDone, with the same text and all
-// other wrapped errors. An outer operation may return the error of an inner call of Do. A
-// mark would wrongly say that the outer operation had no effect.
+// withoutMarker returns err without the mark of NotDone ("no effect"). The caller of Do
+// may itself be an operation and return this error. With the mark, the caller's operation
+// would wrongly count as without effect.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {
@@ -117,21 +116,18 @@ func withoutMarker(err error) error {
 	return &unmarkedError{err}
 }
 
-// unmarkedError wraps an error and hides its marks of NotDone from errors.Is and
-// errors.As.
+// unmarkedError wraps an error and hides that NotDone marked it.
 type unmarkedError struct{ err error }
 
 func (e *unmarkedError) Error() string { return e.err.Error() }
 
-// Is is like [errors.Is] for the wrapped errors, but never matches a *notDoneError (the
-// mark of NotDone).
+// Is is like [errors.Is] for the wrapped errors, but ignores the mark of NotDone.
 func (e *unmarkedError) Is(target error) bool {
 	_, marker := target.(*notDoneError)
 	return !marker && errors.Is(e.err, target)
 }
 
-// As is like [errors.As] for the wrapped errors, but never finds a *notDoneError (the
-// mark of NotDone).
+// As is like [errors.As] for the wrapped errors, but ignores the mark of NotDone.
 func (e *unmarkedError) As(target any) bool {
 	_, marker := target.(**notDoneError)
 	return !marker && errors.As(e.err, target)
@@ -146,10 +142,9 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // f begins only after the store has made the claim durable. Without a claim, f runs only
 // with [GuardConfig.FailOpen].
 //
-// The context of f ends when the lease ends. The lease is PolicyConfig.Lease, counted
-// from a time before the claim. It includes time in which the machine is suspended. If
-// the lease ends during a suspension, the context ends within a second after the
-// suspension.
+// The context of f ends with the lease, PolicyConfig.Lease after the start of the claim.
+// Time in which the machine is suspended counts. If the lease ends during a suspension,
+// the context ends within a second after the suspension.
 //
 // The error of f determines the outcome of the operation:
 //
@@ -163,8 +158,8 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // an earlier run may have taken effect, and f must use the Body in claimed.Record:
 //
 //   - [Reclaimed]: the lease of an earlier claimant had ended.
-//   - [Renewed]: the store did not confirm the claim at first, and Do repeated it. This
-//     call of Do has not run f before, but an earlier call may have.
+//   - [Renewed]: the store confirmed only Do's second try of the claim. The first try may
+//     have been granted as Reclaimed.
 //
 // If f did not run, Do returns a [*ConflictError], [*InProgressError],
 // [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError] or
@@ -193,7 +188,7 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	case err != nil && (out.Decision == Unjudged || errors.As(err, &invalid)):
 		return Answer{Record: out.Record}, err
 	case err != nil:
-		return g.unclaimed(ctx, r, f, err)
+		return g.runUnclaimed(ctx, r, f, err)
 	}
 	g.count(out)
 	answer := Answer{Drift: out.Drift, Record: out.Record}
@@ -281,10 +276,9 @@ func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 	return err
 }
 
-// unclaimed is called if the store returned an error instead of a decision. If
-// GuardConfig.FailOpen is nil or ctx has ended, f does not run. Otherwise unclaimed calls
-// FailOpen, and runs f without a claim unless FailOpen returns an error.
-func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
+// runUnclaimed handles an error of the store: GuardConfig.FailOpen decides whether the
+// operation f runs without a claim. If FailOpen is nil or ctx has ended, f does not run.
+func (g *Guard) runUnclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
 	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {
 		return Answer{}, closed

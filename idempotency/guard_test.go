@@ -95,7 +95,7 @@ func TestGuardAfterAFailure(t *testing.T) {
 		window time.Duration
 		again  bool
 		f      func(context.Context, idempotency.Outcome) (idempotency.Result, error)
-		next   string // "run" if the next call runs, or part of the next call's error
+		next   string // part of the next call's error, or "run" if its operation runs
 	}{
 		{"no effect", 0, false, returnsError(idempotency.NotDone(refused)), "run"},
 		{"no effect, wrapped", 0, false, returnsError(fmt.Errorf("pay: %w", idempotency.NotDone(refused))), "run"},
@@ -300,8 +300,8 @@ func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
 	}
 }
 
-// If the store does not confirm a claim, the error of Do wraps ErrAmbiguous, even if the
-// repeated claim gets another error.
+// Do repeats a claim that the store did not confirm. Do's error wraps ErrAmbiguous even
+// if the second try fails for another reason.
 func TestGuardSaysWhatIsAmbiguous(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	g := newGuard(t, store, nil)

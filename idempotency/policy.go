@@ -113,9 +113,9 @@ func NewPolicy(c PolicyConfig) (Policy, error) {
 // Terms returns the durations for a claim under the policy. If Window is 0 or [Forever],
 // ResendFor equals Window.
 //
-// Otherwise ResendFor is Window - Lease - Clock, at least 0. A second run that begins
-// within ResendFor lasts up to Lease, and the clocks may differ by Clock. The run still
-// ends within Window, while the target remembers the first run.
+// Otherwise ResendFor is Window - Lease - Clock, at least 0. A second run that begins in
+// this time ends within Window, even if it takes the whole Lease and the clocks differ by
+// Clock.
 func (p Policy) Terms() Terms {
 	c := p.config
 	resend := c.Window

@@ -160,9 +160,8 @@ type Record struct {
 	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// Until ResendUntil a further attempt is safe, even if an earlier attempt took
-	// effect: see [Terms.ResendFor]. The zero time means that a further attempt is never
-	// safe.
+	// ResendUntil is the end of the time in which a further attempt is safe, even if an
+	// earlier attempt took effect: see [Terms.ResendFor]. The zero time means never.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].
@@ -178,19 +177,18 @@ type Record struct {
 
 	Dataset Dataset
 
-	// Prior holds the fields that a release of the current claim restores.
+	// Prior is for stores: the values that the record gets back if the claim is released.
 	Prior Prior
 
 	// ReadAt is the time of the store's read or write of the record.
 	ReadAt time.Time
 }
 
-// Prior holds record fields from before the last claim granted as [New] or [Reclaimed]:
-// the status and, for a failed record, the times. If this claim ends with [Released], the
-// record gets these values back. Only stores need Prior.
+// Prior holds values of a record from before the last claim granted as [New] or
+// [Reclaimed]. If this claim ends with [Released], the record gets the values back.
 type Prior struct {
 	Status           Status
-	Created, Expires time.Time // set only for a failed record
+	Created, Expires time.Time // zero unless Status is Failed
 }
 
 // Expired reports whether the record has ended at the time now: the operation succeeded

@@ -35,25 +35,23 @@ func (r Resolution) Check() error {
 	return &InvalidError{Field: "Resolution", Found: fmt.Sprintf("%q", string(r)), Rule: "want took_effect, no_effect or give_up"}
 }
 
-// Resolve records the outcome of an unresolved operation. The ending t is [Completed], or
-// [FailedWith] with [ProvenForAll]. During the call, Resolve holds a claim of the key, so
-// the store grants the operation to no other claimant.
+// Resolve records the outcome of an unresolved operation. The parameter found is the
+// operation's record from [Store.Lookup]. The parameter t is [Completed], or [FailedWith]
+// with [ProvenForAll].
 //
-// Before the call:
+// After the lookup and before the call:
 //
-//   - Read the operation's record with [Store.Lookup]. This record is the argument found.
-//   - Find out whether the operation took effect: an operator does this, or a program
-//     that asks the operation's target.
+//   - Find out whether the operation took effect, for example by a request to its target.
 //   - Make sure that no attempt is still under way. A late request might take effect
 //     after the call.
 //
-// If another caller claimed or ended the operation after the record was read, Resolve
-// does not record t. It returns a [*StaleClaimError], or an [*InProgressError] during the
-// other claimant's lease.
+// During the call, Resolve holds a claim of the key. If another caller claimed or ended
+// the operation after the lookup, Resolve does not record t. It returns a
+// [*StaleClaimError], or an [*InProgressError] during the other claimant's lease.
 //
-// After a crash, or an error wrapping [ErrAmbiguous], t may be recorded or not. Look the
-// record up. If its Status is still [Running], call Resolve again; Resolve's own claim
-// may block the key for up to a minute.
+// After a crash, or an error wrapping [ErrAmbiguous], look the record up: t may be
+// recorded. If the record's Status is still [Running], call Resolve again. Resolve's own
+// claim may block the key for up to a minute.
 func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -77,8 +75,8 @@ func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if out.Decision == Reclaimed && out.Record.Generation == found.Generation && out.Record.Attempts == found.Attempts+1 {
 		return s.Finish(ctx, out.Ref(), t)
 	}
-	// The record has changed since the caller read it: another attempt began or ended.
-	// The ending t may be wrong now, so take the claim back.
+	// Another attempt began or ended after the caller's lookup, so t may be wrong.
+	// Release this call's claim.
 	if out.Decision.Granted() {
 		err = s.Finish(ctx, out.Ref(), Released())
 		return errors.Join(stale(out.Record, Ref{Key: found.Key, Fence: found.Fence}), err)

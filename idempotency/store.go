@@ -47,15 +47,15 @@ type Store interface {
 	// returns [ErrStaleClaim].
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
-	// Extend makes the lease of a granted claim longer: it then ends no earlier than the
-	// time of the call plus the argument lease. This argument must be at least a
-	// millisecond.
+	// Extend moves the end of a granted claim's lease to the time of the call plus lease,
+	// unless the lease already ends later. The argument lease is at least a millisecond.
 	//
-	// Extend never shortens a lease and does not count as an attempt. It succeeds even
-	// after the lease has ended. If the claim was ended, or a later claim of the key was
-	// granted, Extend returns [ErrStaleClaim].
+	// Extend does not count as an attempt. It succeeds even after the lease has ended. If
+	// the claim was ended, or a later claim of the key was granted, Extend returns
+	// [ErrStaleClaim].
 	//
-	// The caller should count the lease from a time before the call.
+	// A claimant should measure the lease from before the call, to stop before the store
+	// ends the lease.
 	Extend(ctx context.Context, ref Ref, lease time.Duration) error
 
 	// Lookup returns the records of the keys, in the order of the keys, without a claim.
@@ -73,13 +73,13 @@ type Store interface {
 // Writer is an optional interface of a [Store]. It ends claims and makes new claims with
 // one durable write.
 //
-// If a type embeds a Writer and overrides Finish or ClaimBatch, calls of the embedded
-// Write bypass the overrides. Override Write as well, or embed the interface Store, which
-// has no Write.
+// A type that embeds a Writer and overrides Finish or ClaimBatch must also override
+// Write, because the embedded Write does not call the overrides. Or embed the interface
+// Store, which has no Write.
 type Writer interface {
-	// Write does the work of one call of Finish per element of endings, and of one call
-	// of ClaimBatch. Each slice holds at most [MaxBatch] elements. Endings and claims are
-	// independent of each other, like concurrent calls.
+	// Write ends claims like one call of Finish for each element of endings, and makes
+	// claims like one call of ClaimBatch. Each slice holds at most [MaxBatch] elements.
+	// Endings and claims are independent of each other, like concurrent calls.
 	//
 	// failures[i] is the error of endings[i]. err is the claims' error.
 	Write(ctx context.Context, endings []Finishing, claims []Claim) (failures []error, outcomes []Outcome, err error)
@@ -92,12 +92,12 @@ type Finishing struct {
 	Ending Ending
 }
 
-// Filter selects records. A zero field selects all records.
+// Filter selects records. A zero field does not restrict the selection.
 type Filter struct {
 	Scope, Operation string
 	Statuses         []Status
 
-	// CreatedFrom and CreatedBefore bound Record.Created.
+	// Record.Created is at or after CreatedFrom, and before CreatedBefore.
 	CreatedFrom, CreatedBefore time.Time
 }
 
@@ -118,21 +118,20 @@ func (f Filter) Match(r Record) bool {
 	return len(f.Statuses) == 0
 }
 
-// ClaimAcross is like s.Claim, for programs that have changed their computation of
-// fingerprints and therefore [Fingerprint].Spec. Older records still have the old Spec.
+// ClaimAcross is like s.Claim, for programs that have changed their method of computing
+// fingerprints and therefore the method's name, [Fingerprint].Spec.
 //
-// If the Specs of c and the record differ, ClaimAcross calls recompute. This function
-// must compute the fingerprint of the recorded request in the new way, usually from the
-// record's Body. If the result equals c.Fingerprint, the requests are equal, and
-// ClaimAcross claims the key with the record's fingerprint. Otherwise the outcome is
-// [Conflict].
+// If the record has another Spec than c, ClaimAcross calls recompute to compute the
+// fingerprint of the recorded request by the new method, usually from the record's Body.
+// If the result equals c.Fingerprint, the requests are equal, and ClaimAcross claims the
+// key again with the record's fingerprint. Otherwise the outcome is [Conflict].
 //
 // An error of recompute is returned with the outcome [Unjudged]. If recompute is nil,
 // ClaimAcross returns the outcome Unjudged without an error.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// Normally two rounds are enough. A third is needed only if another caller has just
-	// replaced the record by one with another Spec. After four rounds, do not recompute.
+	// The second claim has the record's fingerprint. More claims are needed only if
+	// another caller has just replaced the record by one with another Spec.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Clients of a degraded command API send 48,000 commands. For 6 percent of the commands
-// another goroutine sends the command again, possibly during the first try. No repetition
-// has an effect.
+// Clients send 48,000 commands, and 6 percent of them twice, possibly at the same time.
+// Each command must have one effect.
 func TestRetryStorm(t *testing.T) {
 	const commands, repeated = 48000, 2880
 	store := new(idempotency.Memory)

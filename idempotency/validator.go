@@ -115,8 +115,8 @@ type Judgement struct {
 	DuplicateDetected bool
 	Dataset           Dataset
 
-	// Drift: the recorded run with this key used another ArtifactChecksum than this
-	// dataset.
+	// Drift: the dataset's ArtifactChecksum differs from the checksum of the recorded
+	// run.
 	Drift bool
 
 	// FirstSeen is Record.Created: the time of the key's first claim, or of the first

@@ -53,8 +53,8 @@ func check(index int, m *sqsfifo.Message) error {
 	}
 	for _, f := range lint.Check(checked) {
 		if lint.RefusedBySQS(f.Rule) {
-			// Errors are logged, so use the rule's title: the text of f may quote the
-			// message.
+			// The text of f may quote the message, which must not appear in logs. Use the
+			// rule's title.
 			rule, _ := lint.Lookup(f.Rule)
 			return wrong(f.Field, rule.ID+" "+rule.Name, rule.Title+"; "+f.Fix)
 		}
@@ -107,9 +107,9 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// postgresAdd increases the counters of the groups in the order of the array $1, and
-// inserts rows at the new positions. It inserts no rows if the database's schema no longer
-// supports this program's version.
+// postgresAdd increases the counters of the groups, in the order of the array $1, and
+// inserts rows at the new positions. If a newer schema excludes this program's version,
+// postgresAdd changes nothing.
 var postgresAdd = sqldb.PostgreSQL.Render(`WITH new_counters AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
   SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at

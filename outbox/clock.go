@@ -9,21 +9,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock handles a backward step of the database's clock, from seen to now, by more
-// than five seconds. All possibly sent messages become late (too old to resend), and the
-// lease ends at leaseUntil. tx holds the lock on the leader's row.
+// watchClock handles a backward step of the database's clock: from the time in the
+// parameter seen to now. If the step is longer than five seconds, all possibly sent
+// messages become late (too old to resend), and the lease ends at leaseUntil. tx holds
+// the lock on the leader's row.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond
-	// Set the times in the leader's row by the new clock. The old end of the lease is too
-	// far away.
+	// The times in the leader's row are too late by the new clock.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
-	// The time since each first attempt is unknown now. Assume that it is too long for a
+	// Attempts may be older than the clock now shows. Assume that all are too old for a
 	// resend.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.makeLate, step, now-r.outbox.config.ResendFor.Microseconds()); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
@@ -35,9 +35,9 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	return nil
 }
 
-// shortenLease returns the remaining time of the leader's lease in microseconds, without
-// the time added by a backward step of the database's clock. After a step of more than
-// five seconds, shortenLease also shortens the lease in the database.
+// shortenLease returns the rest of the leader's lease in microseconds. If the database's
+// clock was set back, the stored end of the lease is too late: shortenLease subtracts the
+// step. After a step of more than five seconds, it also corrects the database.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

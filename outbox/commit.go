@@ -63,8 +63,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	if err := t.watchClock(ctx, tx, now, seen, now+t.config.Lease.Microseconds()); err != nil {
 		return nil, err
 	}
-	if len(t.confirmed) > 0 {
-		if err := t.outbox.remove(ctx, tx, t.confirmed); err != nil {
+	if len(t.toRemove) > 0 {
+		if err := t.outbox.remove(ctx, tx, t.toRemove); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 			return nil, err
 		}
 	}
-	var p plans
+	var p decisions
 	var cursor string
 	if groups > 0 {
 		rows, next, err := t.pick(ctx, tx, groups)
@@ -95,8 +95,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		// The connection may still be in the transaction. ErrBadConn makes package sql
 		// close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		// The commit may have succeeded and marked these rows as possibly sent. The rows
-		// will not be sent, so the next commit removes the marks.
+		// The commit may have succeeded and marked the batches' rows as possibly sent. The
+		// rows will not be sent, so let the next commit remove the marks.
 		for _, b := range p.batches {
 			if b.untried {
 				t.unmarkAfter(b.group, b.rows[0].position-1)
@@ -105,8 +105,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		return nil, err
 	}
 	t.renewed(requestedAt)
-	t.meters.countRemoved(t.confirmed)
-	t.confirmed = append(t.confirmed[:0], p.completions...)
+	t.meters.countRemoved(t.toRemove)
+	t.toRemove = append(t.toRemove[:0], p.completions...)
 	clear(t.toUnmark)
 	if groups > 0 {
 		t.cursor = cursor
@@ -116,9 +116,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	return p.batches, nil
 }
 
-// pick reads the first rows of up to n groups, except the groups of busy(). It starts after
-// the group t.cursor, so all groups get their turn. The result cursor is the t.cursor of
-// the next call.
+// pick reads the first rows of up to n groups, except the groups returned by busy. It
+// starts after the group t.cursor, so that all groups get their turn. The result cursor
+// becomes t.cursor after the commit.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -171,21 +171,21 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// plans has the decisions of the method plan about the rows read by the method pick.
-type plans struct {
+// decisions is the result of the method plan.
+type decisions struct {
 	batches     []*rowBatch
 	toMark      []groupRange
 	completions []completion
-	// late has the first row of each group that must stop, because this row is late: it
-	// may be in SQS and is too old for a resend.
+	// late has the first row of each group to be held. A late row may be in SQS and is too
+	// old for a resend.
 	late  []pickedRow
 	bytes int // total size of the messages in all batches
 }
 
 // plan decides for each group whether its rows are sent, removed without a send, or held.
-// The rows are sorted by group and position. The parameter now is the database's time. The
-// relay requested this time at requestedAt, by the relay's clock.
-func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
+// The rows are sorted by group and position. The present time is now by the database's
+// clock, and requestedAt or later by the relay's clock.
+func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p decisions) {
 	for len(rows) > 0 {
 		head := rows[0]
 		n := 1

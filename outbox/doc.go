@@ -25,8 +25,8 @@
 //     before any later row, with equal bytes, so SQS recognises the duplicate: each
 //     message is in the queue exactly once.
 //   - A row is late if its first attempt is so old that SQS may not recognise a
-//     duplicate. [Config].Late decides about late rows. By default the relay holds the
-//     row and the rest of its group, and reports the row.
+//     duplicate. By default the relay holds the row and the rest of its group, and
+//     reports the row: see [Config].Late.
 //   - A failing message stops its own group and no other group.
 //
 // # Limits
@@ -65,9 +65,8 @@
 // compared with 1 % without the setting. Without an open transaction the share was 99 %
 // in both cases; a fillfactor of 25 was no better. Second, autovacuum runs on the table
 // outbox after 10,000 deleted rows, at any table size: without any vacuum the table was 2
-// to 4 times as large after 15 s. By default autovacuum starts late after a bad day,
-// because its threshold grows with the backlog. Differences in speed were within the
-// noise.
+// to 4 times as large after 15 s. The default threshold of autovacuum grows with the
+// table, so a backlog would delay the vacuum. Differences in speed were within the noise.
 //
 // [Outbox.Stats] and [Outbox.Groups] show the lag and the stuck groups. [Outbox.Late]
 // lists messages that may have been stored and are too old to resend. [Outbox.Resolve]
@@ -89,8 +88,8 @@
 //
 // and then inserts the message, as the JSON of Build's result, with the position
 // LAST_INSERT_ID(). The counter row stays locked until the commit, so positions follow
-// commit order and other groups do not wait. With a replay.Source over this table, package
-// replay sends the messages in order, and durably marks each message before its send. When
-// Complete of a plan's report returns true, delete the sent rows, and only then make the
-// next plan.
+// commit order and other groups do not wait. With a replay.Source over this table,
+// package replay sends the messages in order, and durably marks each message before its
+// send. When replay.Report.Complete returns true, delete the sent rows. Do not make the
+// next plan before.
 package outbox

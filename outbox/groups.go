@@ -33,8 +33,8 @@ type GroupStats struct {
 	// FirstAttempt is the start of the first attempt to send the group's first message. It
 	// is zero if SQS certainly has not stored the message.
 	//
-	// LateIn is the remaining time in which SQS certainly recognises a resend of this
-	// message, or 0. See [GroupStats.Late].
+	// LateIn is the time until this message is late: until SQS may not recognise a
+	// resend. It is 0 if the message is late or FirstAttempt is zero.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }

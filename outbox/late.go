@@ -46,8 +46,8 @@ type LateRow struct {
 // sent so long ago that SQS may not recognise a resend. It may be in the SQS queue. The
 // relay resends it only after [Outbox.Resolve] or with the policy [LateResend].
 //
-// One commit marks several messages of a group as possibly sent. All these messages get the
-// same time, and are late together, even if some were never sent.
+// The relay marks several messages of a group as possibly sent before it sends the first.
+// They become late together, even if only the first was sent.
 //
 // Late reads the database and needs no relay.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
@@ -74,12 +74,12 @@ func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 
 // Errors that [Outbox.Resolve] may wrap.
 var (
-	// ErrNotFirst: the position is not the first of its group, or the message has left
-	// the outbox. Resolve the first message.
+	// ErrNotFirst: the message is not the first of its group, or has left the outbox.
+	// Only the first message of a group can be resolved.
 	ErrNotFirst = errors.New("not the first message of its group")
 
-	// ErrUnderWay: a relay may be sending the message. Wait until the message is late,
-	// was refused, or has left the outbox.
+	// ErrUnderWay: a relay may be sending the message. Call Resolve again when the
+	// message is late (see [Outbox.Late]) or was refused.
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
@@ -89,14 +89,14 @@ var (
 //   - [idempotency.ResolutionTookEffect]: the consumer has the message. The message leaves
 //     the outbox.
 //   - [idempotency.ResolutionNoEffect]: the consumer does not have the message, or
-//     recognises a second copy. The message and all late messages after it are sent like
-//     new messages.
+//     ignores a second copy. The message and all late messages after it are sent like new
+//     messages.
 //   - [idempotency.ResolutionGiveUp]: the message must not be sent. The message leaves the
 //     outbox, and its group continues.
 //
-// ResolutionNoEffect is safe for the later messages, because a relay sends a message only
-// after SQS has confirmed the previous one. If SQS does not have the first message, the
-// later ones were never sent.
+// A relay sends a message only after SQS has confirmed the previous message of the group.
+// If SQS does not have the first message, the later messages were never sent, and cannot
+// become duplicates.
 //
 // After an error, Resolve may be repeated. It has changed nothing, except possibly after an
 // error of the database's commit.
@@ -124,8 +124,8 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	// Microseconds for which a relay may still resend the message. Zero or less if the
-	// message is late, or certainly not in SQS.
+	// Microseconds until the message is late. While the number is above 0, a relay may be
+	// sending the message.
 	var left sql.NullInt64
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err

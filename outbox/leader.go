@@ -26,8 +26,8 @@ func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.I
 			wait = r.config.Poll
 		case fence > 0:
 			r.config.Logger.Info("outbox: leading", "holder", r.config.Holder, "fence", fence)
-			// Count the lease from before the request: it must not end later here than in
-			// the database.
+			// Count the lease from before the request: this relay must stop before the
+			// lease ends in the database.
 			return fence, requestedAt.Add(r.config.Lease), nil
 		default:
 			wait = min(max(left, time.Millisecond), r.config.Poll)

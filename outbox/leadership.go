@@ -24,12 +24,11 @@ type leadership struct {
 	ending    atomic.Bool   // no further message may be sent
 
 	inFlight map[string]*rowBatch
-	// readyBatches has the batches whose next row may be sent; it has room for all
-	// batches.
+	// readyBatches has the batches that wait for their next send, and room for all.
 	readyBatches    chan *rowBatch
 	finishedBatches chan *rowBatch
-	// toUnmark maps a group to a position. SQS has certainly not stored the rows after
-	// this position, so the next commit removes their marks as possibly sent.
+	// toUnmark maps a group to the position of its last possibly sent row. The next commit
+	// removes the marks ("possibly sent") of the rows after this position.
 	toUnmark    map[string]int64
 	cursor      string // last group read by the method pick; the next call starts after it
 	moreWaiting bool   // the database may have more rows to send
@@ -92,17 +91,17 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by the method pick. Rows of its group at the positions from
-// markedFrom to markedTo were possibly sent, at the time firstAttempt or later. If markedTo
-// is 0 or less than markedFrom, no row was possibly sent.
+// pickedRow is a row read by the method pick. The rows of its group from position
+// markedFrom to markedTo were possibly sent, at the time firstAttempt or later. Without
+// such rows, markedTo is 0 or less than markedFrom.
 type pickedRow struct {
 	group string
 	row
 	markedFrom, markedTo, firstAttempt int64
 }
 
-// recordLate records that the groups of these late rows stop. A late row may be in SQS and
-// is too old for a resend.
+// recordLate records that these rows stop their groups. A resend of a late row might not
+// be recognised as a duplicate.
 func (t *leadership) recordLate(late []pickedRow) {
 	for _, f := range late {
 		key := ""

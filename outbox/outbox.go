@@ -18,7 +18,7 @@ const DefaultResendFor = window.RetryFor
 
 // Config describes an outbox. All processes of an outbox need the same Config.
 type Config struct {
-	// DB is the database. The caller closes it after the relay.
+	// DB is the database. The caller closes DB after the end of the relay.
 	DB *sql.DB
 
 	Dialect Dialect
@@ -79,8 +79,8 @@ type Outbox struct {
 }
 
 // Open returns the outbox of a database prepared by [Migrate]. It returns an
-// [*idempotency.InvalidError] for an invalid configuration, and for database settings
-// with which a crash may undo commits, unless AllowLoss is set.
+// [*idempotency.InvalidError] for an invalid configuration. Without AllowLoss, this
+// includes database settings with which a crash may undo commits.
 func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if c.ResendFor == 0 {
 		c.ResendFor = DefaultResendFor

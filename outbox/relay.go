@@ -40,10 +40,10 @@ type Relay struct {
 	running atomic.Bool
 	once    sync.Once
 
-	// confirmed lists the rows that the next commit deletes: SQS confirmed the message,
-	// or the message is late and Config.Late is LateAssumeSent. The list survives the end
-	// of a leadership. Only the goroutine of Run uses it.
-	confirmed []completion
+	// toRemove lists the rows that the next commit removes from the outbox. The list
+	// survives the end of a leadership, so that a later leadership can remove the rows.
+	// Only the goroutine of Run uses it.
+	toRemove []completion
 
 	mu    sync.Mutex
 	stats RelayStats
@@ -108,8 +108,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends Run. The relay starts no more sends, and waits for the messages in flight at
-// most until its lease ends. Then another relay can lead immediately.
+// Close ends Run. The relay starts no more sends, and waits for the messages in flight,
+// but not longer than its lease. Then another relay can lead immediately.
 //
 // If ctx ends first, Close cancels the sends in flight, waits for the end of Run and
 // returns the cause of ctx. The producer stays open.

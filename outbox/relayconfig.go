@@ -16,9 +16,9 @@ import (
 // Sender is the subset of *sqsfifo.Producer that a relay calls. Messages in an outbox are
 // already encoded, so a Producer[T] for any T can send them.
 //
-// Do not change the producer's Delivery.OnGroupFailure: its default, PauseInDoubt, ends
-// each pause of a group without a call of Resume. Send nothing else to the groups of the
-// outbox.
+// Do not change the producer's Delivery.OnGroupFailure: the relay never calls Resume, and
+// needs pauses that end by themselves (PauseInDoubt, the default). Send nothing else to
+// the groups of the outbox.
 //
 // The relay calls SendMessageAsync from one goroutine, with at most one message per group
 // in flight. The sender must call the function done exactly once, from any goroutine; done
@@ -66,7 +66,7 @@ type RelayConfig struct {
 }
 
 // maxLease is the longest lease. After a crash, the next leader waits for the end of the
-// lease, and then resends messages. SQS recognises such duplicates for only five minutes.
+// lease before it resends messages. SQS recognises duplicates for only five minutes.
 const maxLease = 60 * time.Second
 
 func (c RelayConfig) complete(resendFor time.Duration) (RelayConfig, error) {

@@ -32,8 +32,8 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if SQS certainly had none of the rows when the batch began. Only then
-	// are the marks of unsent rows removed when the batch ends.
+	// untried is true if SQS certainly had none of the rows when the batch began. Rows
+	// that the batch does not send then lose the mark "possibly sent".
 	untried bool
 
 	// receipts has one receipt for each confirmed row, in order. err is the error of the
@@ -132,8 +132,8 @@ func (b *rowBatch) completions() []completion {
 	return out
 }
 
-// mayBeStored returns the position of the last row that SQS has stored or may have
-// stored.
+// mayBeStored returns the position of the last row that may be in SQS: the last confirmed
+// row, or the failed row unless SQS certainly has not stored it.
 func (b *rowBatch) mayBeStored() int64 {
 	last := b.rows[0].position - 1 + int64(len(b.receipts))
 	if b.err != nil && b.fate() != sqsfifo.NotStored {

@@ -27,8 +27,8 @@ func Schema(d Dialect) (string, error) { return schema.Text(d) }
 // SQLite database, Migrate permits only the owner to access the file.
 //
 // Running processes of an earlier version continue to work, unless the CHANGELOG excludes
-// their version. Relays of an excluded version stop sending, and its Add, Migrate and
-// [Open] return an [*idempotency.InvalidError].
+// their version. In an excluded process, relays stop sending, and Add, Migrate and [Open]
+// return an [*idempotency.InvalidError].
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error { return schema.Migrate(ctx, db, d) }
 
 type queryer = sqldb.Queryer
@@ -49,9 +49,9 @@ var schema = &sqldb.Schema{
 
 // Positions begin at 1 in each group. Times are microseconds since 1970.
 //
-// A row of outbox_attempts marks the messages of a group from from_position to to_position
-// as possibly sent, at first_attempt or later. If to_position is below from_position, no
-// message is marked.
+// A row of outbox_attempts marks the messages from from_position to to_position of a
+// group: they were possibly sent, at first_attempt or later. If to_position is below
+// from_position, no message is marked.
 const tables = `CREATE TABLE outbox_groups (
   message_group {name} PRIMARY KEY,
   last_position {int} NOT NULL
@@ -99,7 +99,7 @@ CREATE TABLE outbox_leader (
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
 
-// second is step 2 of the schema. Column seen_at is the largest time that a relay's commit
-// has read from the database's clock. Relays use it to detect a clock that was set back,
-// and then lower it. Relays of version 1 ignore seen_at.
+// second is step 2 of the schema. Column seen_at is the largest time of the database's
+// clock in a relay's commit. If the clock shows an earlier time, it was set back, and
+// relays lower seen_at to this time. Relays of version 1 ignore seen_at.
 const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

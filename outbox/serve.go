@@ -36,7 +36,7 @@ func (t *leadership) serve(ctx context.Context) {
 		// record known outcomes even after ctx has ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if len(t.confirmed)+len(t.toUnmark) > 0 {
+		if len(t.toRemove)+len(t.toUnmark) > 0 {
 			if _, err := t.commit(ctx, 0); err != nil {
 				t.recordFailure("last commit", err)
 			}
@@ -77,7 +77,7 @@ func (t *leadership) work(ctx context.Context) error {
 	defer poll.Stop()
 	lookForRows := true // check the database for new rows, because the outbox may have some
 	for {
-		if len(t.confirmed)+len(t.toUnmark) == 0 && !t.moreWaiting && !lookForRows {
+		if len(t.toRemove)+len(t.toUnmark) == 0 && !t.moreWaiting && !lookForRows {
 			select {
 			case b := <-t.finishedBatches:
 				t.recordEnd(b)
@@ -104,7 +104,7 @@ func (t *leadership) work(ctx context.Context) error {
 		default:
 		}
 		room := t.config.Groups - len(t.inFlight)
-		due := len(t.confirmed)+len(t.toUnmark) > 0 || t.moreWaiting && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
+		due := len(t.toRemove)+len(t.toUnmark) > 0 || t.moreWaiting && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
 		err := error(nil)
 		if !due && lookForRows && room > 0 {
 			due, err = t.anyWaiting(ctx)
@@ -130,8 +130,8 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather records the outcomes of ended batches. If the next commit has confirmed rows to
-// delete, gather waits up to gatherTime for more outcomes, to save commits.
+// gather records the outcomes of ended batches. If the next commit has rows to remove,
+// gather waits up to gatherTime for more outcomes, to save commits.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
@@ -141,7 +141,7 @@ func (t *leadership) gather() {
 			continue
 		default:
 		}
-		if len(t.inFlight) == 0 || len(t.confirmed) == 0 {
+		if len(t.inFlight) == 0 || len(t.toRemove) == 0 {
 			return
 		}
 		if enough == nil {
@@ -170,20 +170,20 @@ func (t *leadership) start(batches []*rowBatch) {
 }
 
 // mayBegin reports whether the batch may send its row with the index next. All rows share
-// one deadline for resends. In an untried batch, a row after the first therefore starts
-// only while three quarters of ResendFor remain.
+// one deadline for resends. A later row of an untried batch can instead wait for another
+// batch with a new deadline: it starts only while three quarters of ResendFor remain.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
 		(next == 0 || !b.untried || left > t.outbox.config.ResendFor*3/4)
 }
 
-// recordEnd handles the end of a batch. It records the confirmed rows. After a failure it
-// stops the group, unless the relay has cancelled all sends.
+// recordEnd records the confirmed rows of an ended batch. A failed row stops its group,
+// unless the relay itself has cancelled all sends.
 func (t *leadership) recordEnd(b *rowBatch) {
 	delete(t.inFlight, b.group)
 	done := b.completions()
-	t.confirmed = append(t.confirmed, done...)
+	t.toRemove = append(t.toRemove, done...)
 	t.count(done, len(t.inFlight))
 	if len(b.receipts) > 0 {
 		t.resume(b.group)

@@ -63,8 +63,9 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// Move each first attempt back by ?1, the clock's step in microseconds, and at least
-		// back to ?2, which is now minus ResendFor. All possibly sent messages are then late.
+		// Subtract ?1, the clock's step in microseconds, from first_attempt. If the
+		// result is later than ?2, which is now minus ResendFor, use ?2. All possibly
+		// sent messages are then late.
 		makeLate: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 

@@ -14,7 +14,7 @@ type Stats struct {
 	// Messages and Groups count the messages in the outbox and their groups.
 	Messages, Groups int64
 
-	// OldestAge is the largest age of a group's first message; 0 if the outbox is empty.
+	// OldestAge is the age of the oldest message, or 0 if the outbox is empty.
 	OldestAge time.Duration
 
 	// Late is the number of late messages; see [Outbox.Late].
@@ -48,7 +48,7 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 type RelayStats struct {
 	Holder      string
 	Leading     bool
-	Fence       int64 // takeovers by all relays, up to the last takeover by this relay
+	Fence       int64 // number of this relay's last takeover, counting all relays
 	Leaderships int64 // takeovers by this relay
 
 	// Sent counts messages that SQS stored. Duplicates counts messages that SQS had already
@@ -65,7 +65,8 @@ type RelayStats struct {
 	Database time.Duration
 
 	// ClockSteps counts how often this relay found the database clock set back by more
-	// than five seconds. All messages that may be in SQS are then late: see [Outbox.Late].
+	// than five seconds. Earlier attempts then have an unknown age, and their messages
+	// become late: see [Outbox.Late].
 	ClockSteps int64
 
 	DatabaseErrors    int64

@@ -105,8 +105,8 @@ func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
 	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
 }
 
-// many returns lines with n pending events for each group. Groups take turns: the first
-// event of every group, then every second event, and so on.
+// many returns lines with n pending events for each group. The first events of all groups
+// come first, then the second events of all groups, and so on.
 func many(t testing.TB, groups, n int) []replay.Line {
 	t.Helper()
 	var out []replay.Line

@@ -29,12 +29,12 @@ const (
 
 var statuses = []Status{StatusUnknown, StatusPending, StatusInDoubt, StatusDelivered, StatusDiscarded}
 
-// known returns an error unless the list words contains the value.
-func known[T ~string](kind string, v T, words []T) error {
-	if slices.Contains(words, v) {
+// known returns an error if v is not one of the permitted values.
+func known[T ~string](kind string, v T, permitted []T) error {
+	if slices.Contains(permitted, v) {
 		return nil
 	}
-	return fmt.Errorf("%s is %q, want one of %q", kind, string(v), words)
+	return fmt.Errorf("%s is %q, want one of %q", kind, string(v), permitted)
 }
 
 // Item is a stored message, together with what the source knows about its delivery.

@@ -72,11 +72,11 @@ const (
 	// It was not sent.
 	OutcomeDrift Outcome = "drift"
 
-	// OutcomeUnresolved: the item may have been stored, and a resend might be delivered
-	// twice.
+	// OutcomeUnresolved: SQS may have stored the item. It was not resent, because SQS might
+	// then deliver it twice.
 	OutcomeUnresolved Outcome = "unresolved"
 
-	// OutcomeFailed: the item is proven not stored.
+	// OutcomeFailed: SQS certainly did not store the item.
 	OutcomeFailed Outcome = "failed"
 )
 

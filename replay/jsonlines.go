@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Line is a line of [JSONLines]: a message from Build. Optional fields are the hash of
-// the message's body, its status, the time of its send and its message ID.
+// Line is a line of [JSONLines]. It has a message, as returned by the producer's method
+// Build. The other fields are optional facts about the message.
 type Line struct {
 	sqsfifo.Message
 

@@ -18,13 +18,13 @@ const (
 // During this time SQS certainly recognises a copy of a stored item.
 const ResendFor = window.RetryFor
 
-// Label says whether SQS delivers or suppresses a copy of an item at a certain time. The
-// time of the original send decides.
+// Label predicts whether SQS delivers or suppresses a copy of an item, if the copy is sent
+// at a certain time. SQS suppresses copies for five minutes after the original send.
 type Label string
 
 const (
-	LabelNew     Label = "new"     // SQS never stored the item, and will deliver it
-	LabelInside  Label = "inside"  // SQS remembers the item and suppresses it
+	LabelNew     Label = "new"     // SQS never stored the item, so it is delivered
+	LabelInside  Label = "inside"  // SQS remembers the item and suppresses a copy
 	LabelEdge    Label = "edge"    // SQS may or may not remember the item
 	LabelOutside Label = "outside" // SQS has forgotten the item and delivers a copy
 )

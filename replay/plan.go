@@ -18,15 +18,15 @@ import (
 type WindowPolicy string
 
 const (
-	// WindowSkip does not send a recently stored item.
+	// WindowSkip: do not send an item that SQS stored recently.
 	WindowSkip WindowPolicy = "skip"
 
-	// WindowSend sends a recently stored item. SQS suppresses the copy within the
-	// deduplication interval, and may deliver it near the end of the interval.
+	// WindowSend: also send an item that SQS stored recently. SQS suppresses the copy, but
+	// may deliver it near the end of the deduplication interval.
 	WindowSend WindowPolicy = "send"
 
-	// WindowWait delays a recently stored item until SQS has certainly forgotten it. Then
-	// SQS delivers the copy. Later items of the group wait as well.
+	// WindowWait: delay an item that SQS stored recently until SQS certainly delivers it
+	// again. Later items of the group wait as well.
 	WindowWait WindowPolicy = "wait"
 )
 
@@ -47,8 +47,8 @@ type Filter struct {
 
 func selects[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// Options select the items to send. The zero value sends items that are not recorded as
-// delivered, with the exceptions at Window and ResendInDoubt.
+// Options select the items to send. The zero value sends items not recorded as delivered or
+// discarded. The fields Window and ResendInDoubt describe exceptions.
 type Options struct {
 	Filter Filter `json:"filter,omitzero"`
 
@@ -279,8 +279,8 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// Keep ActionDrift, except for an item to skip as delivered or discarded: a message
-	// that is not sent may differ from its record.
+	// ActionDrift means that the message differs from its record. The difference does not
+	// matter for an item that is skipped as delivered or discarded.
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

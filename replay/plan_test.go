@@ -16,8 +16,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// A label predicts whether SQS delivers or suppresses a copy of a message. It changes
-// exactly at the documented times after the original send, and the predictions are right.
+// The label of a message changes exactly at the documented times after the original send.
+// SQS suppresses a copy with LabelInside, and delivers a copy with LabelOutside.
 func TestLabels(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration

@@ -24,14 +24,12 @@ type provenance struct {
 }
 
 // NewProvenance returns a source of the messages in a producer's provenance records (see
-// [ProvenanceLines]), in reported order. The records have no bodies; the parameter bodies
-// finds a body by its hash. The messages have no attributes.
+// [ProvenanceLines]). The order of the records is kept, and several records of a message
+// make one item, in the place of the first. The records have no bodies; the parameter
+// bodies finds a body by its hash. The messages have no attributes.
 //
-// All records of one message are one item, at the position of the first record.
-//
-// A record has the time of the outcome, and SQS may have accepted the message long before.
-// It is therefore never certain that SQS still remembers a message: an item of the last
-// minutes has [LabelEdge], never [LabelInside].
+// A recent item has [LabelEdge], never [LabelInside]. SQS may have accepted the message
+// long before the recorded time of the outcome, and may have forgotten it.
 func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
 	return &provenance{name, records, bodies}
 }

@@ -57,8 +57,8 @@ type QueueConfig struct {
 	// DryRun receives messages, but neither sends nor deletes them. Progress gets the first
 	// message of each group. A dry run raises the receive counts.
 	//
-	// All received messages count as Remaining: at most ten of each group, because SQS
-	// returns no more of a group until these are deleted.
+	// All received messages count as Remaining. SQS returns at most ten messages of a group
+	// until these are deleted, so later messages are not counted.
 	DryRun bool
 
 	// Progress is called with each message's outcome, before the message is deleted from
@@ -102,8 +102,8 @@ type QueueReport struct {
 	// Stopped are the messages that stopped their groups, one for each group.
 	Stopped []QueueResult
 
-	// Remaining are received messages left in the source: after a stopped message of
-	// their group, or not reached by an interrupted run.
+	// Remaining counts received messages that the run left in the source, because an
+	// earlier message stopped the group or the run was interrupted.
 	Remaining int
 
 	Deleted int

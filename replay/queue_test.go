@@ -144,7 +144,7 @@ var errGone = errors.New("the process is dead")
 // dying is a client whose process dies at one of the deletes.
 type dying struct {
 	consumer.Client
-	deletes atomic.Int64 // number of deletes until the process dies
+	deletes atomic.Int64 // deletes that remain before the process dies
 	kill    context.CancelFunc
 }
 

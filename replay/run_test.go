@@ -229,8 +229,7 @@ func TestDrift(t *testing.T) {
 			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
-			// The changes keep the length of the text, except that "hash" removes 63 bytes
-			// and "gone" removes the message.
+			// The change "hash" replaces 64 bytes with one. The others keep the length.
 			if name != "gone" {
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}

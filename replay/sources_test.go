@@ -85,8 +85,8 @@ func TestLongLine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, plan.Items, 3)
 
-	// now the long line is first; the first line usually decides whether the file is
-	// accepted
+	// Now the first line is too long. Unlike other invalid first lines, it does not end
+	// the scan.
 	text = text[len(first):]
 	assert.Len(t, scanned(t, replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))), 2)
 }
@@ -202,8 +202,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// NewProvenance joins all records of a message into one item. A run sends only the message
-// with the ID "refused", because SQS did not store it and its body is known.
+// Several records of a message make one item. A run skips stored messages, reports a
+// message without a body as drift, and sends the message "refused".
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

@@ -119,8 +119,8 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record lacks the time at which its operation ended. Use the lease's end as an
-		// estimate; a longer operation ended later.
+		// A record does not say when its operation ended. Use the end of the lease,
+		// although the operation may have taken longer.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {

@@ -67,9 +67,8 @@ func TestAllPatterns(t *testing.T) {
 	t.Logf("%d patterns of up to %d records", patterns, most)
 }
 
-// checkFailures checks the answers for one assignment of records to groups. In each group
-// the first failure is any of the records, or there is no failure. checkFailures tries all
-// combinations and returns their number.
+// checkFailures calls check with every set of failing records that has at most one record
+// of each group. groups[i] is the group of record i. The result is the number of sets.
 func checkFailures(t *testing.T, groups []int, used int) (patterns int) {
 	var first [3]int // first failing record of each group, -1 for none
 	var choose func(g int)
@@ -144,9 +143,9 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 
 type job struct{ N int }
 
-// A Lambda event in JSON reaches the consumer's handler. A handled message is not handled
-// again. The function shortens the visibility timeouts of the failed message and of the
-// message after it to one second, beginning with the last message.
+// Lambda delivers the same three messages twice, and the handler fails for the second
+// message. The first message is handled only once. The visibility timeouts of the second
+// and third messages become one second, in the order third, second.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{

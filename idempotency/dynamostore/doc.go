@@ -42,9 +42,9 @@
 // Times are microseconds since 1970.
 //
 // Each granted claim gets a fence, a number greater than all earlier fences of its key.
-// The items fence:000 to fence:fff are the counters for fences: the counter fence:3fa is
-// for all records whose ID begins with the digits 3fa. A grant reads and writes the
-// record; a new fence also costs one or two writes of the counter.
+// The numbers come from counters, the items fence:000 to fence:fff. For example, fence:3fa
+// is the counter for all records whose ID begins with 3fa. Granting a claim costs a read
+// and a write of the record, and one or two writes of the counter for a new fence.
 //
 // Enable the table's time to live on the attribute remove_at; otherwise the table only
 // grows. Only succeeded, failed and released records have remove_at: one hour after they

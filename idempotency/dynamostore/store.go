@@ -326,15 +326,15 @@ func (s *Store) put(ctx context.Context, it item, version idempotency.Token) (ma
 	return err == nil, err
 }
 
-// bucketBits is the number of bits at the start of a key ID that choose a bucket. Each
-// bucket has a counter for fences, the numbers of granted claims. The lowest bits of a
-// fence are the bucket, so fences of different buckets differ.
+// bucketBits is the number of bits at the start of a key ID that choose the counter for
+// the numbers of granted claims (fences). A number ends with the same bits, so different
+// counters never give the same number.
 const bucketBits = 12
 
-// draw returns a new fence for a granted claim: the next value of the bucket's counter,
-// followed by the bits of the bucket. The next value is the time in milliseconds, or the
-// last value plus 1 if that is larger. The time ensures that fences grow even after the
-// table was restored from a backup, with old counters.
+// draw returns the number for a granted claim (its fence): the counter's new value,
+// followed by the first bits of the key ID. It sets the counter to the time in
+// milliseconds, or adds 1 if the counter has reached this time. The time makes fences grow
+// even after the table was restored from an old backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

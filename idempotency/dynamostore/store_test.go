@@ -77,8 +77,7 @@ func TestSlack(t *testing.T) {
 	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Unresolved)
 	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
 	c := claimOf("b")
-	// The store subtracts the slack of 2 s from ResendFor. The result is 0: a second run
-	// is never safe.
+	// ResendFor is shorter than the slack of 2 s, so the store permits no second run.
 	c.Terms.ResendFor = time.Second
 	claim(t, at(0), c, idempotency.New)
 	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Unresolved)
@@ -235,8 +234,8 @@ type lostAnswer struct{}
 func (lostAnswer) Error() string        { return "the answer was lost" }
 func (lostAnswer) RetryableError() bool { return true }
 
-// The upper bits of a fence are the clock's time in milliseconds. If the clock did not
-// advance or was set back, they are one more than in the last fence.
+// Fences grow even if the clock stands still or is set back. Without the lower 12 bits, a
+// fence is the time in milliseconds, or the last fence plus 1 if that is larger.
 func TestFences(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	now := time.Now()

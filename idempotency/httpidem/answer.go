@@ -37,7 +37,7 @@ type answerHead struct {
 func (a answer) encode() ([]byte, error) {
 	head := answerHead{Format: answerFormat, Status: a.status, Length: a.length, Retained: a.retained, Header: map[string][][]byte{}}
 	for name, values := range a.header {
-		raw := make([][]byte, len(values)) // never nil: for net/http, a header without values is not an absent header
+		raw := make([][]byte, len(values)) // may be empty, which stops net/http from setting a default
 		for i, v := range values {
 			raw[i] = []byte(v)
 		}

@@ -46,10 +46,10 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 }
 
 // statusWithoutResult returns the key's status after a run whose answer is not stored:
-// Failed if certainly no run had an effect, otherwise Running (the outcome is unknown).
+// Failed if certainly no run had an effect, otherwise Running.
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// In a transaction, the rollback removes the effect of this run. If Prior.Status is
-	// Running, an earlier run may have had an effect.
+	// A transaction is rolled back, so this run has no effect. If an earlier run may have
+	// had an effect, Prior.Status is Running, and the status stays Running.
 	if (v == noEffect || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}

@@ -33,9 +33,9 @@ type Config struct {
 	// The context passed to Begin ends with the lease.
 	Begin func(ctx context.Context) (context.Context, Transaction, error)
 
-	// Policy limits the handler's run, together with the store calls (the policy's
-	// Lease), and the lifetime of stored answers (its TTL). The zero Policy means a lease
-	// of [DefaultLease] and a TTL of 24 hours.
+	// Policy has two durations: Lease limits the handler's run together with the store
+	// calls, and TTL is the lifetime of stored answers. The zero Policy means a Lease of
+	// [DefaultLease] and a TTL of 24 hours.
 	Policy idempotency.Policy
 
 	// Operation is part of every key. Middlewares with different operations share no
@@ -68,9 +68,9 @@ type Config struct {
 // Rules select the requests that need a key, the statuses of some refusals, and the stored
 // headers. The zero value follows the IETF draft.
 type Rules struct {
-	// Required reports whether a request without a key is refused with 400. Otherwise the
-	// request runs unprotected. Required is not called for safe methods: they never need a
-	// key.
+	// Required reports whether a request without a key is refused with 400, or runs
+	// without protection against repetition. Required is not called for safe methods,
+	// which never need a key.
 	//
 	// If Required is nil, PUT and DELETE need no key, because they are already idempotent.
 	// All other unsafe methods need a key.

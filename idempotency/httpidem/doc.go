@@ -31,10 +31,10 @@
 // removes the doubt by committing claim, effect and outcome together. [InSQL] is a
 // Transaction over a database of package sqlstore.
 //
-// The handler's context continues after the client has left. It ends before the lease of
-// [Config.Policy], by the policy's StoreTimeout. The lease counts from just before the
-// claim. An answer after the end of the context counts as a time-out, even with status
-// 200: a handler that returns because its context ended looks the same.
+// The handler's context continues after the client has left. It ends before the lease,
+// early enough for one store call (the policy's StoreTimeout). The lease counts from just
+// before the claim. An answer after the end of the context counts as a time-out, even
+// with status 200: a handler that returns because its context ended looks the same.
 //
 // A request may be refused before the handler runs. The answer is then an RFC 9457
 // problem document with a [ProblemType]: the key is missing, malformed or repeated; the

@@ -91,7 +91,7 @@ func principal(r *http.Request) string {
 }
 
 // A handler fails before it has any effect and calls NotDone, so its client may repeat
-// the request. Without NotDone the key would be in doubt.
+// the request. Without NotDone, the repetition would be refused.
 func ExampleNotDone() {
 	bankIsUp := false
 	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

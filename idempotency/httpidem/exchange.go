@@ -74,9 +74,9 @@ func (e *exchange) readBody() (problem, error) {
 
 var unreadable = problem{Type: BodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read", Detail: "Nothing was done. Send the request again with the same key."}
 
-// readForm hashes the form of a request whose form was parsed before the middleware. If an
-// outer handler read the body without parsing a form, readForm refuses the request,
-// because the body's bytes are lost.
+// readForm hashes the form if an outer handler has parsed the body as a form. If an outer
+// handler has read the body without parsing it, readForm refuses the request: the bytes
+// are lost.
 func (e *exchange) readForm() (_ problem, err error) {
 	if e.form, err = parsedForm(e.r); err != nil {
 		return unreadable, err

@@ -14,8 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// outside returns a handler that calls the function first with each request, and then the
-// handler h.
+// outside wraps h in an outer handler that may read the request.
 func outside(h http.Handler, first func(*http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first(r)
@@ -39,8 +38,8 @@ func multipartOf(t *testing.T, field, file string) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// A form parsed before the middleware, for example by a CSRF check, is part of the
-// fingerprint, and the handler still has the form.
+// An outer handler parses the form, for example to check a CSRF token. The fingerprint
+// must still cover the form, and the inner handler must still see it.
 func TestFormParsedOutside(t *testing.T) {
 	big := strings.Repeat("x", 1<<20) // larger than the memory given to ParseMultipartForm(1) below
 	one, contentType := multipartOf(t, "1", big)

@@ -39,8 +39,8 @@ func parseKey(values []string) (string, error) {
 	return key, nil
 }
 
-// unquote returns the text of a quoted key. The parameter s begins after the opening
-// quote. Errors count positions from 0, the opening quote.
+// unquote parses a quoted key without its opening quote. In errors, position 0 is the
+// opening quote, and s begins at position 1.
 func unquote(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -102,8 +102,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// If memory is free, the first client gets the complete answer, although it exceeds the
-// limit. Later requests with the same key get its status and a NotRetained document.
+// The body of the answer exceeds the limit. The first client still gets the whole body if
+// memory is free. A repeated request gets the same status and a NotRetained document.
 func TestAnswerBeyondTheBound(t *testing.T) {
 	small := &smallStore{Store: new(idempotency.Memory), limit: 400 << 10}
 	for _, tc := range []struct {

@@ -78,8 +78,8 @@ func (e *exchange) claimAndRun() error {
 			return e.refuse(storeUnavailable, err)
 		}
 	}
-	// Roll back before the deferred cancel runs: cancel may end the transaction, and then
-	// Rollback would fail.
+	// Deferred calls run in reverse order: this one runs before cancel, which may end the
+	// transaction and make Rollback fail.
 	defer func() { _ = e.session.rollBack() }()
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &e.session, Policy: e.config.Policy})
 	if err != nil {

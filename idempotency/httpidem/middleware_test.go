@@ -163,7 +163,7 @@ func TestHeadersNotStored(t *testing.T) {
 		for _, name := range []string{"Set-Cookie", "Authorization", "X-Trace"} {
 			w.Header().Set(name, "secret-1")
 		}
-		w.Header().Set("Idempotency-Replayed", "true") // reserved for the middleware
+		w.Header().Set("Idempotency-Replayed", "true") // must be removed: only the middleware may set it
 		w.Header().Set("Location", "/p/1")
 	})
 	first, second := mustDo(t, s, request(s.URL, "k", "")), mustDo(t, s, request(s.URL, "k", ""))

@@ -137,8 +137,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// synced waits until n requests have ended: the last step of a request is to call Observe.
-// Clients may see the end of their connections earlier.
+// synced waits until n requests have called Observe, their last step. Clients may see the
+// end of their connections earlier.
 func synced(t *testing.T, g *rig, n int) {
 	t.Helper()
 	for range 1000 {
@@ -221,8 +221,8 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// A client that repeats a running request gets a Retry-After: the age of the run, at least
-// a second and at most the rest of the lease.
+// A client that repeats a running request must wait as long as the request has run: at
+// least a second, at most the rest of the lease.
 func TestInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var status string
@@ -362,8 +362,8 @@ func (w *watcher) Header() http.Header {
 func (w *watcher) WriteHeader(int)             { w.onWrite() }
 func (w *watcher) Write(p []byte) (int, error) { w.onWrite(); return w.body.Write(p) }
 
-// If the store fails, either the handler does not run or the answer does not report
-// success.
+// If the claim fails, the handler does not run. If the store cannot record the outcome,
+// the client gets an error instead of the handler's answer.
 func TestStoreFails(t *testing.T) {
 	f := &faulty{claim: errDown}
 	g := newRig(func(c *httpidem.Config) { f.Store, c.Store = c.Store, f })

@@ -19,9 +19,9 @@ func TestMethods(t *testing.T) {
 	direct := func(w http.ResponseWriter, _ *http.Request) { seen = w }
 	without := func(r *http.Request) { r.Header.Del("Idempotency-Key") }
 	for _, tc := range []struct {
-		method             string
-		required           bool // whether the method needs a key if Rules.Required is nil
-		safe, optionalSafe bool
+		method   string
+		required bool // a key is required by default
+		safe     bool // a request with a key runs again
 	}{
 		{method: "GET", safe: true},
 		{method: "HEAD", safe: true},
@@ -194,7 +194,7 @@ func TestHandlersView(t *testing.T) {
 		if err := r.ParseForm(); err != nil || r.PostForm.Get("amount") != "10" || r.PathValue("id") != "7" || r.ContentLength != 9 {
 			t.Errorf("got %v, %v, %q, %d", r.PostForm, err, r.PathValue("id"), r.ContentLength)
 		}
-		w.WriteHeader(http.StatusEarlyHints) // an informational status is neither forwarded nor the answer
+		w.WriteHeader(http.StatusEarlyHints) // is not sent; the answer is the next status
 		w.WriteHeader(http.StatusCreated)
 		w.Header().Set("Location", "/too-late")
 	}))

@@ -36,8 +36,8 @@ func NotDone(ctx context.Context) {
 // Pass out.Record.Fence to targets that refuse smaller fences: a later claimant of the key
 // has a greater fence.
 //
-// A policy with Window or Resend allows a second run. If out.Decision is then
-// idempotency.Reclaimed or idempotency.Renewed, an earlier run may have had an effect.
+// With Window or Resend in the policy, this may be a second run. out.Decision is then
+// idempotency.Reclaimed or idempotency.Renewed, and the first run may have had an effect.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -74,8 +74,8 @@ func judge(status int, notDone, late bool) judgement {
 }
 
 var (
-	// With these errors exchange.run reports its judgement to [idempotency.Guard.Do]. They
-	// never reach Observation.Err.
+	// With these errors, exchange.run makes [idempotency.Guard.Do] record "no effect" or
+	// an unknown outcome. Config.Observe does not get them.
 	errNoEffect = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")
 
@@ -114,7 +114,7 @@ type session struct {
 	completeCalled bool  // Transaction.Complete was called and must not be called again
 	rolledBack     bool  // Transaction.Rollback was called
 	completeErr    error // error of Transaction.Complete, or nil
-	finishErr      error // error of the last Store.Finish for a failure or a release, or nil
+	finishErr      error // error of the last Store.Finish without a result, or nil
 }
 
 // Claim implements idempotency.Store.
@@ -136,8 +136,8 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 		s.finishErr = s.Store.Finish(ctx, ref, t)
 		return s.finishErr
 	case s.completeCalled:
-		// The guard repeats the call if it does not know whether the first call succeeded.
-		// A transaction cannot commit twice, so return the first error again.
+		// The guard calls Finish again if the commit was not confirmed. A transaction
+		// cannot commit twice, so return the first error again.
 		return s.completeErr
 	}
 	complete := func(r idempotency.Result) error {

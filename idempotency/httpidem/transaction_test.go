@@ -62,8 +62,7 @@ func (tx *transaction) Rollback() error {
 
 type txKey struct{}
 
-// inTransactions sets c.Begin in place of c.Store: each request gets a new transaction,
-// and the transactions keep their records in the memory store that was c.Store.
+// inTransactions gives each request a transaction over the store in c.Store.
 func inTransactions(c *httpidem.Config) {
 	store := c.Store.(*idempotency.Memory)
 	c.Store = nil
@@ -200,8 +199,8 @@ func TestOutsideOfARun(t *testing.T) {
 	}
 }
 
-// The transaction ends before any answer is sent, so a slow client holds no locks.
-// Observers see an error of the rollback.
+// The transaction ends before any answer is sent, so a slow client holds no locks. If the
+// rollback fails, Config.Observe gets the error.
 func TestTransactionEndsBeforeTheAnswer(t *testing.T) {
 	var current *transaction
 	g := newRig(inTransactions)

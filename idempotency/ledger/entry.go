@@ -71,7 +71,8 @@ type Remark struct {
 	Event Event // one of DuplicateDetected, ConflictDetected, ReplayTriggered, CAREEnforced, Masked
 	Key   idempotency.Key
 
-	// Fence is the fence of the key's claim to which the remark refers, or 0.
+	// If the remark is about one claim of the key, Fence is the fence of this claim.
+	// Otherwise Fence is 0.
 	Fence int64
 
 	Dataset idempotency.Dataset
@@ -125,8 +126,9 @@ type Entry struct {
 	Generation, Fence, Attempts int64
 
 	// Status is the record's status after the event, in the text form of package
-	// sqlstore. It is "" for a [Remark], which changes no record. It is "released" if the
-	// claimant withdrew the claim of a new key: the key has no record, as before.
+	// sqlstore. It is "" for a [Remark], which changes no record. The text "released"
+	// means that the claim of a new or expired key was taken back: the key has no record
+	// now.
 	Status string
 
 	// Resend is true for a claim that permitted a second run of an operation with an
@@ -140,8 +142,7 @@ type Entry struct {
 
 	Dataset idempotency.Dataset
 
-	// Note is Remark.Note for an entry from a [Remark], and the failure's reason for an
-	// entry of a failure.
+	// Note is the note of a [Remark] or the reason of a failure.
 	Note string
 
 	// Hash is the recorded SHA-256 of the content; see [Entry.Sum].
@@ -150,9 +151,8 @@ type Entry struct {
 
 // Place is the position of an entry. Entries are ordered by Transaction, then Seq.
 type Place struct {
-	// Transaction is the number of the database transaction that wrote the entry. The
-	// order of the numbers is not the order of commits. On SQLite, Transaction equals
-	// Seq.
+	// Transaction is the number of the database transaction that wrote the entry. A later
+	// commit may have a smaller number. On SQLite, Transaction equals Seq.
 	Transaction int64
 
 	// Seq is unique in the ledger.
@@ -167,8 +167,8 @@ func (p Place) Compare(o Place) int {
 // Sum returns the SHA-256 of the content: the text "sqsfifo ledger entry 1", then the
 // fields from At to Note in struct order.
 //
-// The length precedes each text and hash. Lengths, numbers and booleans (0 or 1) take
-// eight big-endian bytes. Times are microseconds since 1970.
+// Each text and hash follows its length. Lengths, numbers, booleans (0 or 1) and times
+// (microseconds since 1970) take eight big-endian bytes.
 func (e Entry) Sum() Hash {
 	b := make([]byte, 0, 768)
 	b = appendText(b, "sqsfifo ledger entry 1")

@@ -30,8 +30,8 @@ type Line struct {
 // 65,000 bytes; an entry with the longest texts, all escaped, takes 100,000.
 const maxLine = 1 << 20
 
-// The JSON names of a seal and of an entry come from the key specification of the Kansas
-// Frontier Matrix (KFM) and from sqlstore's columns.
+// Some JSON names come from the key specification of the Kansas Frontier Matrix (KFM),
+// the others are column names of sqlstore.
 type sealLine struct {
 	N              int64   `json:"seal"`
 	Epoch          int64   `json:"epoch"`

@@ -21,8 +21,9 @@ type Leaf struct {
 // leafSize is the encoded size of a leaf in bytes.
 const leafSize = 16 + sha256.Size
 
-// Seal lists the ledger's entries from the end of the previous seal to End, which is
-// excluded. All of these entries belong to one epoch.
+// Seal protects consecutive entries of the ledger: it lists the place and the hash of
+// each entry. The entries follow the entries of the previous seal, and belong to one
+// epoch.
 type Seal struct {
 	// N counts from 1 without gaps.
 	N int64
@@ -32,13 +33,12 @@ type Seal struct {
 	// with a Place of another epoch, because transaction numbers started again.
 	Epoch int64
 
-	// Fence is the fence of the process that wrote the seal. It grows whenever another
-	// process begins to write the seals. It is 0 if each transaction seals its own
-	// entries.
+	// Fence is the number of the sealing process, and grows whenever another process
+	// takes over. It is 0 if each transaction seals its own entries.
 	Fence int64
 
-	// End is greater than the [Place] of each listed entry. No later entry of this epoch
-	// has a smaller Place than End.
+	// Listed entries have places before End. Later entries of this epoch have places at
+	// or after End.
 	End Place
 
 	// At is the time of sealing in whole microseconds, by the store's clock.
@@ -65,8 +65,8 @@ func (s Seal) Sum() Hash {
 	return sha256.Sum256(b)
 }
 
-// AppendLeaves appends 48 bytes per leaf: transaction and seq, eight big-endian bytes
-// each, then the hash.
+// AppendLeaves appends 48 bytes per leaf: Transaction and Seq in eight big-endian bytes
+// each, and the hash.
 func AppendLeaves(b []byte, leaves []Leaf) []byte {
 	for _, l := range leaves {
 		b = appendInt(b, l.Transaction, l.Seq)

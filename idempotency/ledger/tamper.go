@@ -45,15 +45,14 @@ type TamperError struct {
 	// number of the entry's seal. It is 0 if the number cannot be read.
 	Seal int64
 
-	// Seq is the entry's number, or 0 for a seal. Other is the second of two swapped
-	// entries.
+	// Seq is the number of the faulty entry, or 0 for a seal. If two entries were
+	// swapped, Other is the number of the second entry.
 	Seq, Other int64
 
 	// Line is the line number in the file, or 0.
 	Line int
 
-	// Rule says what is wrong with the entry or seal, for example "its content does not
-	// have its hash".
+	// Rule describes the fault, for example "the seal does not cover it".
 	Rule string
 }
 

@@ -46,19 +46,19 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify] for lines without the beginning of the ledger, for example
-// a second export. The parameter previous is the head of the last seal before the lines.
-// With the zero Head, lines begin with the first seal.
+// VerifyAfter is like [Verify] for a ledger without its beginning, for example a second
+// export. The parameter previous is the head (number and hash) of the last missing seal,
+// or zero for a whole ledger.
 func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: previous}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.compareKeptHeads(0) // check the head previous, which has no line
+	v.compareKeptHeads(0) // the caller may have kept the head of the last missing seal
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
 		case err == nil:
 			err = v.readLine(l)
-		case errors.As(err, &fault) && l.Entry != nil: // a row of a store is not a valid entry
+		case errors.As(err, &fault) && l.Entry != nil: // this row of the store is invalid
 			v.add(fault)
 			v.malformed[l.Entry.Place] = true
 			err = v.readLine(l)
@@ -105,10 +105,10 @@ type verifier struct {
 	keptHeads   []Head // heads passed by the caller and not yet compared, by seal number
 	last        *Seal  // last seal whose entries were checked
 	current     *Seal  // seal whose entries are being read, or nil
-	currentLine int    // line number of current
+	currentLine int    // line number of the current seal
 	skipEntries bool   // the current seal is faulty, so its entries are not checked
-	rows        []Line // entries read after current
-	leaves      []Leaf // entries listed in the current seal, except entries reported as missing
+	rows        []Line // entries read after the current seal
+	leaves      []Leaf // list of entries in the current seal, without entries reported as missing
 
 	malformed map[Place]bool // places of entries already reported as invalid
 }
@@ -235,8 +235,7 @@ func (v *verifier) mismatch(i int) *TamperError {
 		return found(Dropped, leaf.Seq, "the seal covers it, and it is not there")
 	}
 	e := v.rows[i].Entry
-	// rowOf returns the index in v.rows of the entry at a place, or -1. leafOf returns
-	// the index in v.leaves.
+	// rowOf and leafOf return the index of an entry in v.rows and in v.leaves, or -1.
 	rowOf := func(p Place) int {
 		return slices.IndexFunc(v.rows, func(l Line) bool { return l.Entry.Place == p })
 	}
@@ -273,8 +272,9 @@ func (v *verifier) mismatch(i int) *TamperError {
 	}
 }
 
-// compareKeptHeads compares the last checked seal with the head that the caller kept for
-// this seal, if any. It removes the heads of all checked seals from v.keptHeads.
+// A head is the number and hash of a seal. compareKeptHeads compares the head of the last
+// checked seal with the caller's copy in v.keptHeads, if any. It removes the copies for
+// all checked seals.
 func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {

@@ -31,9 +31,8 @@ func (c *clocks) seen(bucket int64) string {
 	return ""
 }
 
-// saw records a time read from the server with the given bucket of records. Only the
-// largest time is kept.
-func (c *clocks) saw(bucket int64, now time.Time) { c.of(bucket).Raise(now.UnixMicro()) }
+// remember keeps a time read from the bucket's server, if it is the largest so far.
+func (c *clocks) remember(bucket int64, now time.Time) { c.of(bucket).Raise(now.UnixMicro()) }
 
 // watchClocks prepares the detection of clocks that are set back. A single server has one
 // clock record, a Redis hash with the largest time that the server's clock has shown. A
@@ -43,9 +42,9 @@ func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
 	if !cluster {
-		// A client of another type may also use a cluster, through one server or a proxy.
-		// To find out, use two keys of different slots: a cluster refuses this with
-		// CROSSSLOT.
+		// The server may still belong to a cluster, for example if the client uses a proxy.
+		// To find out, run a script over keys of two cluster slots: a cluster refuses the
+		// script with CROSSSLOT.
 		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
 		if cluster = redis.HasErrorPrefix(err, "CROSSSLOT"); err != nil && !cluster {
 			return fmt.Errorf("redisstore: open: %w", err)
@@ -71,7 +70,7 @@ func (s *Store) clockName(tag string) string {
 // far, and keeps the larger one. If the script detected a backward clock step, watchClock
 // counts and logs the step.
 func (s *Store) watchClock(n names, a answer) {
-	s.clocks.saw(n.bucket, a.record.ReadAt)
+	s.clocks.remember(n.bucket, a.record.ReadAt)
 	if a.stepped.IsZero() {
 		return
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// The server's clock is set back while operations are in progress. The store then cannot
-// know how long ago these operations began, so they are unresolved, but their claimants
-// can still finish them. Not affected are operations claimed later, and operations that
-// are always safe to repeat (with the value Forever for ResendFor).
+// The server's clock is set back while operations run. The store then does not know when
+// these operations began, and permits no second run (Unresolved). Their claimants can
+// still finish them. Operations claimed later, and operations that are always safe to
+// repeat (ResendFor is Forever), are not affected.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -87,10 +87,9 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			// In a cluster, the store detects a clock that was set back separately for
-			// each bucket (all keys with the same first bits of the ID), and only by a
-			// claim in the bucket. For the bucket of the key "recent", this claim detects
-			// it.
+			// In a cluster, the store checks the clock of each bucket (all keys with the
+			// same first bits of the ID) separately, at each claim. This claim makes the
+			// store check the bucket of the key "recent".
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
@@ -109,9 +108,9 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			// The lease of the key "recent" has ended. By the clock, a second run would
-			// still be safe. But the clock was set back after the claim, so the operation
-			// is unresolved.
+			// By the clock, the key "recent" was claimed 30 seconds ago, and a second run
+			// would be safe. In fact 8.5 minutes have passed, because the clock was set
+			// back. The store permits no second run.
 			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)

@@ -24,10 +24,10 @@
 // ledger, and no transaction for a claim together with a side effect.
 //
 // Each granted claim gets a fence, a number greater than all earlier fences of its key.
-// The records are divided into buckets by the first twelve bits of their key IDs, and
-// each bucket has a counter. A fence consists of the counter and these twelve bits. Each
-// new fence increases the counter by one, or to the time in milliseconds if larger. After
-// a failover with lost counters, fences still grow if the new primary's clock lags by no
+// The records are divided into buckets by the first twelve bits of their key IDs. A fence
+// consists of a counter of the bucket and these twelve bits. The counter's next value is
+// the time in milliseconds, or the last value plus 1 if that is larger. Fences therefore
+// grow even after a failover that lost counters, unless the new primary's clock lags by
 // more than the duration of the failover.
 //
 // The server's clock decides when leases end, and until when a second run is safe

@@ -48,7 +48,7 @@ func (s *Store) read(ctx context.Context, all []names) ([]idempotency.Record, er
 				return nil, err
 			}
 			for i, a := range answers {
-				s.clocks.saw(page[i].bucket, a.record.ReadAt)
+				s.clocks.remember(page[i].bucket, a.record.ReadAt)
 				records = append(records, a.record)
 			}
 		}

@@ -70,10 +70,9 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the upper bits of a fence, the value of the bucket's counter, as text
-// for the scripts. If the lower bits are not the bucket of this record, the fence belongs
-// to the claim of another key. sequence then returns "0": the counter never has this
-// value, so the script finds no claim.
+// sequence returns a fence without its lower bits, as text for the scripts. The lower bits
+// are the bucket. If they differ from this record's bucket, the fence is from a claim of
+// another key: sequence returns "0", and the script finds no claim with this number.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"

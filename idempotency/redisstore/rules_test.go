@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// Random claims, endings and clock steps over one key give the same decisions and records
-// as Decide, Grant and Finish. Unlike the suite storetest, this test compares
-// microseconds and the field Prior, too.
+// The Lua scripts follow the rules of package idempotency. Random claims, endings and
+// pauses over one key give the same decisions and records as the functions Decide, Grant
+// and Finish, including microseconds and the field Prior.
 func TestScriptsAreTheRules(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -73,17 +73,17 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// Finish may set LeaseUntil to the server's time during the call. The
-				// test does not know this time exactly, so the model takes LeaseUntil
-				// from the record that Lookup returned.
+				// Some endings end the lease at the server's time of the call. The test
+				// only knows that this time lies between its two lookups, so it copies the
+				// exact time from the record into the model.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {
 					next.LeaseUntil = records[0].LeaseUntil
 				}
 				if next.Status == idempotency.Absent {
-					// The claim was released. Finish keeps the end of its lease in the
-					// record, but Lookup returns only the key of an absent record.
+					// After a release, idempotency.Finish returns a record with LeaseUntil,
+					// but the store returns a record without it.
 					next.LeaseUntil = time.Time{}
 				}
 				if (err == nil) != (wantErr == nil) || err != nil && !sameStale(err, wantErr) {

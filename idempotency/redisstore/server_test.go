@@ -129,8 +129,8 @@ func sharedServer(t testing.TB) *server {
 
 var prefixes atomic.Int64
 
-// newPrefix returns a new Config.Prefix with the special characters of Redis patterns: a
-// test fails if the store does not escape the prefix for SCAN.
+// newPrefix returns a new Config.Prefix with characters that have a special meaning in
+// Redis patterns, so that tests find a missing escape in SCAN.
 func newPrefix() string { return fmt.Sprintf("t%d[*]?:", prefixes.Add(1)) }
 
 // newStore opens a store over the server. If c has no prefix, newStore sets a new one.

@@ -111,8 +111,8 @@ func TestFullServer(t *testing.T) {
 	claim(t, s, claimOf("running"), idempotency.Duplicate)
 }
 
-// Succeeded and failed records with an expiry time, and released records, have a removal
-// time: one hour after they expire or were released. All other records have none.
+// The server removes a released record one hour after the release, and a succeeded or
+// failed record one hour after its expiry time. It removes no other records.
 func TestRemoval(t *testing.T) {
 	server := sharedServer(t)
 	client := server.client()

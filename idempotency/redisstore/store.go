@@ -146,12 +146,11 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// enter waits until no claim with any of the tokens is running. It then marks the tokens
-// as running until a call of leave.
+// enter prevents two running claims with the same token. It waits until all claims with any
+// of the tokens have ended, and then marks the tokens as running until a call of leave.
 //
-// A caller may stop waiting for a claim and make the claim again, with the same token.
-// Because of enter, the second call waits until the first one has ended. So the first
-// call cannot reach the server after the second.
+// A caller may stop waiting for a claim and make the same claim again. Without enter, the
+// first claim could reach the server after the second claim.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()

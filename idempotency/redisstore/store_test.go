@@ -189,9 +189,9 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// The first attempt of an operation has an unknown outcome. The second attempt had no
-// effect (FailedWith and ProvenForClaim). The operation stays in doubt because of the
-// first attempt. Completing the second claim later is refused as stale.
+// An operation is attempted twice. The first outcome is unknown, and the second attempt
+// certainly had no effect (ProvenForClaim), so the operation stays in doubt. The second
+// attempt has ended: a result reported for it later is refused.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

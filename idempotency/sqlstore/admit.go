@@ -8,7 +8,7 @@ import (
 )
 
 // admit returns the claims that Capacity and Quota permit. All other claims are refused:
-// for each of these claims, admit sets the reason in the field refused of known[c.id].
+// for each of these claims, admit sets the reason in the field refusal of known[c.id].
 // The parameter own is true if the store began tx, and false if a caller began tx.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
@@ -26,7 +26,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 		f := known[c.id]
 		switch {
 		case !f.exists && room <= 0:
-			f.refused = idempotency.Full
+			f.refusal = idempotency.Full
 			continue
 		case quotas != nil && beginsNew(f.record, c):
 			if quotas[c.Key.Scope] <= 0 {
@@ -57,7 +57,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 			claims = append(claims, c)
 			continue
 		}
-		known[c.id].refused = idempotency.OverQuota
+		known[c.id].refusal = idempotency.OverQuota
 		if s.noRoom.IsDueAt(s.age()) {
 			s.config.Logger.Warn("sqlstore: a scope has used its quota of unfinished operations; its new operations are refused", "scope", c.Key.Scope, "quota", s.config.Quota)
 		}
@@ -111,9 +111,9 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			// The caller may roll tx back, or commit much later. So the operations that
-			// begin in tx cannot be subtracted from the scope's allowance. Drop the
-			// allowance: the store must count the operations of the scope again.
+			// A caller's transaction may commit late or never, so the store does not know
+			// how many operations begin. Allow none without counting: drop the scope's
+			// allowance.
 			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
 			quotas[scope] = remaining

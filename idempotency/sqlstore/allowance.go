@@ -18,35 +18,36 @@ type allowances struct {
 	byScope map[string]allowance
 }
 
-// allowance is the result of counting the unfinished operations of one scope.
+// allowance says how many operations may begin in a scope before the store must count the
+// unfinished operations again.
 type allowance struct {
-	remaining int64         // number of operations that may begin without another count
-	full      bool          // the scope had no room for another operation
+	remaining int64         // number of operations that may still begin
+	full      bool          // at the last count, the scope had reached its quota
 	endsAt    time.Duration // time since the store was opened; from then on, count again
 }
 
 const (
-	// If a scope's quota permits n more operations, the allowance of the scope is
-	// n/allowanceDivisor operations.
+	// Of the operations that a scope's quota still permits, a sixteenth may begin before
+	// the next count.
 	allowanceDivisor = 16
 
-	// An allowance of at least minAllowance operations ends after a second. A smaller
-	// allowance is useful only if counting is slow: if the scope has at least slowCount
-	// unfinished operations.
+	// If fewer than minAllowance operations could begin before the next count, the store
+	// counts each time. But with slowCount or more unfinished operations in the scope,
+	// counting is too slow for that.
 	minAllowance = 32
 	slowCount    = 500
 
-	// maxAllowances limits the number of scopes with an allowance. At the limit,
-	// setAfterCount drops all allowances. The store then counts again in each scope.
+	// maxAllowances limits the number of scopes in memory. At the limit, setAfterCount
+	// deletes all of them, and the store must count again for each scope.
 	maxAllowances = 8192
 )
 
-// reserve returns the number of operations that may begin in a scope, and subtracts this
-// number from the scope's allowance. The number is want, or less if the scope is full.
-// The parameter age is the time since the store was opened.
+// reserve lets up to want operations begin in a scope. It returns their number, and
+// subtracts the number from the scope's allowance. The number is less than want only if
+// the scope had reached its quota at the last count. The parameter age is the time since
+// the store was opened.
 //
-// reserve returns false if the allowance is missing, has ended or is too small. The
-// caller must then count the unfinished operations of the scope.
+// reserve returns false if the caller must first count the unfinished operations.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,9 +86,9 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// addCompleted adds the operations that this store has completed in a scope to the
-// scope's allowance, if it exists: a completed operation makes room for a new one. An
-// allowance grows to at most a sixteenth of the quota.
+// addCompleted lets one more operation begin in a scope, without counting, for each
+// operation that this store has completed there. The total without counting is at most a
+// sixteenth of the quota. For a scope without an allowance, addCompleted does nothing.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +97,7 @@ func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64)
 	}
 	for i, e := range endings {
 		a, ok := t.byScope[e.ref.Key.Scope]
-		if _, completed := e.t.Result(); ok && completed && ends[i].made {
+		if _, completed := e.t.Result(); ok && completed && ends[i].changed {
 			a.remaining = min(a.remaining+1, quota/allowanceDivisor)
 			t.byScope[e.ref.Key.Scope] = a
 		}
@@ -109,9 +110,8 @@ func (t *allowances) remove(scope string) {
 	delete(t.byScope, scope)
 }
 
-// removeAll drops all allowances, so that the store counts again. It is called after a
-// failed transaction. Such a transaction has changed allowances, but its operations did
-// not begin or end.
+// removeAll deletes all allowances after a failed transaction, because they include
+// operations that did not begin or end. The store must then count again.
 func (t *allowances) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 )
 
 // Several stores begin and complete operations of one scope at random. A single store
-// never exceeds the quota, the maximum number of unfinished operations of the scope. Each
-// further store may exceed the quota by a sixteenth of the quota, because stores do not
-// see each other's allowances.
+// never exceeds the quota of unfinished operations. Each further store may exceed the
+// quota by a sixteenth, because between two counts a store does not see the operations of
+// other stores.
 func TestAllowances(t *testing.T) {
 	const quota = 4000
 	ending := endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: "a"}}, t: idempotency.Completed(idempotency.Result{})}
@@ -31,7 +31,7 @@ func TestAllowances(t *testing.T) {
 				want *= 5
 			case unfinished > 0 && rng.IntN(2) == 0:
 				for range min(want, unfinished) {
-					s.addCompleted([]endingOf{ending}, []ended{{made: true}}, quota)
+					s.addCompleted([]endingOf{ending}, []ended{{changed: true}}, quota)
 					unfinished--
 				}
 				continue
@@ -56,9 +56,10 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// An allowance ends a second after the count if it has at least minAllowance operations.
-// A smaller allowance is kept only if the scope has at least slowCount unfinished
-// operations. It ends after twenty times the duration of the count, at most a second.
+// The next count of a scope's operations is due a second after a count, if at least
+// minAllowance operations may begin meanwhile. Otherwise the next count is due immediately
+// or, with slowCount or more operations, after twenty times the duration of the count (at
+// most a second).
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {
@@ -76,7 +77,8 @@ func TestAllowanceEnds(t *testing.T) {
 		{slowCount, share - 1, time.Millisecond, 19 * time.Millisecond, 10, 10, true},
 		{slowCount, share - 1, time.Millisecond, 20 * time.Millisecond, 10, 0, false},
 		{slowCount, share - 1, time.Minute, time.Second, 10, 0, false},
-		// The scope has reached its quota: refuse operations without another count.
+		// The scope has reached its quota. Counting was slow, so the next operations are
+		// refused without counting again.
 		{slowCount, 0, time.Minute, 0, 5, 0, true},
 		{slowCount - 1, 0, time.Minute, 0, 5, 0, false},
 	} {
@@ -98,17 +100,17 @@ func TestAllowanceOfFullScope(t *testing.T) {
 		return endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: scope}}, t: e}
 	}
 	completed := idempotency.Completed(idempotency.Result{})
-	a.addCompleted([]endingOf{in("b", completed), in("a", completed), in("a", idempotency.Extended(time.Minute))}, []ended{{made: true}, {}, {made: true}}, 1000)
+	a.addCompleted([]endingOf{in("b", completed), in("a", completed), in("a", idempotency.Extended(time.Minute))}, []ended{{changed: true}, {}, {changed: true}}, 1000)
 	if n, ok := a.reserve("a", 1, 0); n != 0 || !ok {
 		t.Errorf("got %d, %v, want no room", n, ok)
 	}
-	a.addCompleted([]endingOf{in("a", completed), in("a", completed)}, []ended{{made: true}, {made: true}}, 1000)
+	a.addCompleted([]endingOf{in("a", completed), in("a", completed)}, []ended{{changed: true}, {changed: true}}, 1000)
 	if n, ok := a.reserve("a", 3, 0); n != 2 || !ok {
 		t.Errorf("got %d, %v, want room for 2", n, ok)
 	}
 	a.setAfterCount("a", 1000, 0, 0, time.Minute)
 	for range 1000 {
-		a.addCompleted([]endingOf{in("a", completed)}, []ended{{made: true}}, 1000)
+		a.addCompleted([]endingOf{in("a", completed)}, []ended{{changed: true}}, 1000)
 	}
 	if n, ok := a.reserve("a", 1000, 0); n != 1000/allowanceDivisor || !ok {
 		t.Errorf("got %d, %v, want room for a sixteenth of the quota", n, ok)

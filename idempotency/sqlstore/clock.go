@@ -9,10 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock detects that the clock of the store was set back. It is then unknown how
-// long ago the operations in progress began, so a second run of these operations is not
-// known to be safe: watchClock calls revokeResends. The parameter own is true if the
-// store began the transaction, and false if a caller began it.
+// watchClock detects that the clock was set back. It is then unknown whether a second run
+// of an unfinished operation is still safe, so watchClock forbids second runs with
+// revokeResends. The parameter own is false in a transaction begun by a caller.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-clock.StepTolerance.Microseconds() {
@@ -44,13 +43,10 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// revokeResends clears the times until which second runs are safe (ResendUntil) in the
-// records of all operations in progress. Only operations that are safe to repeat at any
-// time keep ResendUntil. Leases keep their remaining length.
-//
-// The parameter now is the current time in microseconds. The parameter seen is the
-// largest time before the clock was set back. The result is the number of operations in
-// progress.
+// revokeResends forbids second runs of all operations in progress, after the clock was set
+// back from the time seen to the time now, both in microseconds. It clears ResendUntil,
+// except for operations that are safe to repeat at any time. Leases keep their remaining
+// length. The result is the number of operations in progress.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
@@ -84,8 +80,8 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 
 // started is the result of the method begin of an engine.
 type started struct {
-	// fence is the first of the fences (numbers of granted claims) that the transaction
-	// may use. On PostgreSQL it is 0, because each claim draws a fence later.
+	// On SQLite, fence is the number for the first claim granted in the transaction. On
+	// PostgreSQL fence is 0, and each claim gets its number later.
 	fence int64
 
 	now  int64 // current time of the store's clock, in microseconds

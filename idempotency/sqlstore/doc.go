@@ -55,10 +55,9 @@
 // only an operator can permit a second run. The current claimant can still finish the
 // operation. Operations that are safe to repeat at any time are not affected.
 //
-// To detect that the clock was set back, the store compares the clock with the largest
-// earlier time. This is a time that any process has written to the database or this store
-// has read. If no process uses the store until the clock has passed this time again, the
-// store cannot detect the change.
+// To detect the change, the store compares the clock with the largest earlier time: a time
+// recorded in the database or read by this store. If no store uses the database until the
+// clock shows this time again, the change remains undetected.
 //
 // A write survives a loss of power after it was acknowledged, if the disk keeps the data
 // that it has reported as written.

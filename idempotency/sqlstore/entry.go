@@ -45,9 +45,9 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfEnding completes the ledger entry e with the event and the note of the ending t.
-// If t extends a lease, entryOfEnding returns the zero Entry: the ledger does not record
-// extensions.
+// entryOfEnding returns the ledger entry e with the fields Event and Note of the ending t
+// (a call of Finish or Extend). For Extend it returns the zero Entry, because the ledger
+// does not record extensions of leases.
 func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	if _, ok := t.Lease(); ok {
 		return ledger.Entry{}
@@ -67,9 +67,8 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads a ledger entry from a row. The first columns of the row are for the
-// pointers in the parameter leading. Then follow the time of the entry and the columns
-// listed in summaryColumns.
+// scanSummary reads one row: first a column for each pointer in the parameter leading, then
+// the time of a ledger entry and the columns listed in summaryColumns.
 func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -85,10 +84,10 @@ func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// returnedEntries executes an SQL statement that changes records, and makes a ledger
-// entry for each changed record. For each record the statement must return a row: the
-// time of the change and the columns listed in summaryColumns. The function finishEntry
-// must set the other fields of an entry, such as Event.
+// returnedEntries executes an SQL statement that changes records, and makes a ledger entry
+// from each row of the result. A row must have the time of the change and the columns
+// listed in summaryColumns. The function finishEntry sets fields without a column, such as
+// Event.
 func returnedEntries(ctx context.Context, tx writer, finishEntry func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)

@@ -24,12 +24,12 @@ type item struct {
 	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
 
-	// claims[i] is the claim with the index indexes[i] in the caller's batch. The item may
-	// have only a part of the batch: see the method renew.
+	// indexes[i] is the index of claims[i] in the caller's batch. It differs from i if the
+	// method renew makes some claims of a batch again.
 	indexes []int
 
-	// renewals lists the claims that the method renew must make again: the claimant
-	// already has the claim, but another transaction had locked the key.
+	// renewals has the indexes of claims to make again with the method renew. The claimant
+	// already has these keys, but another transaction had locked them.
 	renewals []int
 
 	granted bool // a claim was granted and committed
@@ -170,8 +170,8 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// Items with keys of this group had to wait in the queue until now. They may be
-		// too many for one transaction, so let another goroutine help.
+		// Queued items with the same keys had to wait for this transaction. They may be
+		// too many for the next one, so start another goroutine if permitted.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -186,29 +186,29 @@ func (s *Store) commit() {
 // caller holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
-	ending := map[idempotency.KeyID]bool{}
-	waiting := map[idempotency.KeyID]bool{}
+	endingKeys := map[idempotency.KeyID]bool{}
+	waitingKeys := map[idempotency.KeyID]bool{}
 	var rest []*item
 	for i, it := range s.queue {
 		if size > 0 && (size+it.size() > maxGroup || bytes+it.bytes > maxGroupBytes) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}
-		// A transaction can execute only one call of Finish or Extend for each key. A
-		// second call must wait for the next transaction.
-		mustWait := it.ending != nil && ending[it.ending.id]
+		// A transaction executes only one ending (call of Finish or Extend) of each key, so
+		// a second ending must wait.
+		mustWait := it.ending != nil && endingKeys[it.ending.id]
 		for id := range it.ids {
-			mustWait = mustWait || s.inFlight[id] || waiting[id]
+			mustWait = mustWait || s.inFlight[id] || waitingKeys[id]
 		}
 		if mustWait {
 			for id := range it.ids {
-				waiting[id] = true
+				waitingKeys[id] = true
 			}
 			rest = append(rest, it)
 			continue
 		}
 		if it.ending != nil {
-			ending[it.ending.id] = true
+			endingKeys[it.ending.id] = true
 		}
 		it.taken = true
 		size += it.size()
@@ -229,17 +229,16 @@ type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
 
-	// refused is a reason to refuse all claims of the key, even if the record permits a
-	// grant. InProgress: another transaction is writing the row. Full: the store has
-	// reached Capacity. OverQuota: the scope has reached Quota. Usually refused is
-	// Undecided, and only the record decides.
-	refused idempotency.Decision
+	// refusal is the answer to claims that the record would permit: InProgress while
+	// another transaction writes the row, Full at Config.Capacity, and OverQuota at
+	// Config.Quota. The usual value, Undecided, refuses nothing.
+	refusal idempotency.Decision
 }
 
-// write executes the calls of a group and sets the outcomes or the error of each item. If
-// no claim of an item needs a write, write closes the item's channel done before the
-// transaction, so the caller gets the answer early. write returns all other items, and
-// the error of the database. The callers of these items still wait.
+// write executes the calls of a group and sets the outcomes or the error of each item. It
+// answers items that need no write before the transaction, by closing their channel done.
+// It returns all other items, for which the caller must close done, and the error of the
+// database.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
@@ -327,10 +326,9 @@ type undecidedClaim struct {
 	i int
 }
 
-// decideClaims sets the outcome of each claim that needs no write. It decides such a
-// claim from the map known: from the record of the key, and from the reason to refuse all
-// claims of the key, if there is a reason. Of the claims that need a write, decideClaims
-// returns the first claim of each key.
+// decideClaims answers claims that need no write: the key's record does not permit the
+// claim, or all claims of the key are refused (keyState.refusal). Of the other claims it
+// returns the first of each key, because a transaction executes one claim of a key.
 func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota int64) (firsts []undecidedClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {
@@ -343,11 +341,11 @@ func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota in
 			switch {
 			case !d.Granted():
 				it.outcomes[i] = idempotency.NewOutcome(d, owned(f.record), c.Claim)
-			case f.refused == idempotency.Full:
+			case f.refusal == idempotency.Full:
 				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.Full}
-			case f.refused == idempotency.OverQuota:
+			case f.refusal == idempotency.OverQuota:
 				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.OverQuota, Quota: quota}
-			case f.refused == idempotency.InProgress:
+			case f.refusal == idempotency.InProgress:
 				if d == idempotency.Renewed {
 					it.renewals = append(it.renewals, i)
 				}

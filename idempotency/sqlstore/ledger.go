@@ -39,7 +39,7 @@ type Ledger struct {
 	db        *sql.DB
 	dialect   Dialect
 	engine    engine
-	hidesKeys bool // the scope and value of the keys in new entries are hidden
+	hidesKeys bool // new entries have an HMAC in place of a key's scope and value
 }
 
 // OpenLedger returns the ledger of a database prepared by [Migrate], for callers that
@@ -73,10 +73,9 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hidesKeys: s.hidesKeys}
 }
 
-// openLedger records in the database that it has a ledger and, if hidesKeys is true, that
-// the keys in the ledger are hidden. All stores of a database must do the same.
-// openLedger returns an error if the database has a ledger and this store has none, or if
-// the keys are hidden and hidesKeys is false.
+// openLedger records in the database whether the store has a ledger, and whether the ledger
+// hides keys. It returns an error if an earlier store had a ledger or hid keys, and this
+// store does not.
 func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -202,9 +201,8 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // [ledger.VerifyAfter].
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	// lastHead is the head of the last seal in the output. Entries of this seal may still
-	// be missing. completeHead is the head of the previous seal: all its entries were
-	// written.
+	// A seal is written before its entries. lastHead is the head (number and hash) of the
+	// last written seal, and completeHead is the head of the last seal with all entries.
 	completeHead, lastHead := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
@@ -273,9 +271,9 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// On SQLite, another program may have added entries without a seal. Yield the
-		// first of these entries, so that Verify reports it. On PostgreSQL there is
-		// nothing to yield: new entries wait for a Sealer.
+		// On SQLite, an entry without a seal comes from another program. Yield the first
+		// such entry, so that Verify reports it. On PostgreSQL, where a Sealer writes the
+		// seals later, the method unsealed returns no entry.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)
@@ -289,8 +287,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 	}
 }
 
-// positionAfter returns the position directly after the last entry of the seal with the
-// given head (number and hash). For the zero Head it returns the start of the ledger.
+// positionAfter returns the position after the last entry of a seal, identified by its head
+// (number and hash). For the zero Head it returns the start of the ledger.
 func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {
@@ -345,8 +343,8 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 	return seals, err
 }
 
-// yieldRows yields the entries of a seal: all rows from the position start up to the
-// position end, without the row at end. It reports whether the iteration continues.
+// yieldRows yields the entries of the seal s, between the positions start (inclusive) and
+// end (exclusive). It reports whether the iteration continues.
 func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, start, end position, yield func(ledger.Line, error) bool) bool {
 	const page = 500
 	for {

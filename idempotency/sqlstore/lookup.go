@@ -45,10 +45,9 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// The key has no row. Remember the key, so that its next claim need not read
-		// before the write. But with Capacity the claim must read: a full store refuses
-		// claims of keys without a row, and only a read shows whether the key has a row
-		// by then.
+		// The key has no row. Remember the key, so that its next claim writes without
+		// reading first. With Capacity each claim must read, because a full store refuses
+		// only keys that still have no row.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}
@@ -119,8 +118,8 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 			if i > 0 {
 				where.WriteString(", ")
 			}
-			// A filter by Absent selects no record (see Filter.Match): its text is
-			// "absent", but the rows of released claims have the text "released".
+			// The status Absent must select nothing (see Filter.Match). No row has its
+			// text "absent": rows of released claims have "released".
 			args = append(args, status.String())
 			where.WriteString(s.engine.placeholder(len(args)))
 		}

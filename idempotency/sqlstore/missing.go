@@ -15,9 +15,9 @@ type missing struct {
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing is the maximum size of a set of type missing. At the limit, the method add
-// drops all keys, and their next claims need a read. The limit is larger than the buffer
-// of a producer, so this is rare.
+// maxMissing is the maximum number of keys in a set of type missing. The method add empties
+// a full set. This costs only time, because the next claims of these keys must read before
+// they write. A producer's buffer is smaller than the limit, so this is rare.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {

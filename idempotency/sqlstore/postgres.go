@@ -186,9 +186,9 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The record permits the claim, but postgresClaim did not grant it: another
-		// transaction had the key's lock, or the claim has become possible since, for
-		// example at the end of a lease. The claimant may try again.
+		// postgresClaim has not granted the claim, although the record now permits it:
+		// another transaction had the key's lock, or a lease ended only afterwards. Answer
+		// InProgress, so that the claimant tries again.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

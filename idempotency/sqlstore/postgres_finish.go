@@ -44,8 +44,8 @@ FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
-// postgresFinishEntry is the statement postgresFinish with more result columns: the time
-// of the change, and the record's columns for the ledger entry.
+// postgresFinishEntry also returns the data for a ledger entry: the time of the change
+// (l.at) and some columns of the record (k).
 var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summaryColumns, ", ", ", k.")
 
 func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {
@@ -88,7 +88,7 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 	out := make([]ended, len(endings))
 	for i, t := range endings {
 		var entry ledger.Entry
-		if entry, out[i].made = made[t.id]; !out[i].made {
+		if entry, out[i].changed = made[t.id]; !out[i].changed {
 			unchanged = append(unchanged, t.id)
 		} else if e.ledger {
 			out[i].entry = entryOfEnding(t.t, entry)
@@ -102,7 +102,7 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		return nil, err
 	}
 	for i, t := range endings {
-		if out[i].made {
+		if out[i].changed {
 			continue
 		}
 		r := found[t.id]
@@ -144,9 +144,9 @@ func (postgres) count(ctx context.Context, q queryer) (n int64, err error) {
 	return n, nil
 }
 
-// grow adds to the count of records, which is the sum of several rows. It updates a row
-// not locked by another transaction, or adds a row. Open transactions thus do not delay
-// each other.
+// grow adds to the number of records, which is the sum of the rows in a table. It updates a
+// row that no other transaction has locked, or inserts a row, so transactions do not wait
+// for each other.
 func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	const free = `UPDATE idempotency_population SET records = records + $1 WHERE shard = (SELECT shard FROM idempotency_population LIMIT 1 FOR UPDATE SKIP LOCKED)`
 	res, err := tx.ExecContext(ctx, free, by)

@@ -11,10 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgresAppend inserts entries into the ledger. It inserts nothing if the number of its
-// transaction is less than the column horizon in table idempotency_sealer: the Sealer has
-// already sealed the range of such numbers. This happens only if the transaction numbers
-// began again with small numbers, for example after a restore to another server.
+// postgresAppend inserts entries into the ledger, which is ordered by transaction numbers.
+// It inserts nothing if its transaction number is less than the column horizon, because
+// the ledger is final up to there. This happens only if the server began again with small
+// numbers, for example after a restore to another server.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -50,8 +50,8 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 		start.epoch, start.Transaction, start.Seq, end.epoch, end.Transaction, end.Seq, limit)
 }
 
-// unsealed returns nothing. An entry without a seal is a fault only on SQLite. On
-// PostgreSQL new entries wait for a Sealer.
+// unsealed returns no entries, because entries without a seal are normal on PostgreSQL: a
+// Sealer seals them later.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
 // beginEpoch begins a new epoch of the ledger if the transaction numbers of the database
@@ -114,10 +114,8 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers rows of a single epoch. If the query found the maximum number of
-	// rows, and all of this epoch, further rows of the epoch may exist (the variable full
-	// is true). The seal then ends directly after the last found row. Otherwise the seal
-	// ends at the end of the epoch, or in the current epoch at the horizon.
+	// The seal covers only rows of the first row's epoch. The variable full is true if the
+	// query reached its limit within this epoch, so that more rows of the epoch may exist.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more
@@ -140,11 +138,11 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 		s.Leaves = append(s.Leaves, ledger.Leaf{Place: row.Place, Hash: row.entry.Hash})
 	}
 	switch {
-	case full:
+	case full: // end after the last found row
 		s.End = ledger.Place{Transaction: end.Transaction, Seq: end.Seq + 1}
-	case s.Epoch < epoch:
+	case s.Epoch < epoch: // end with the old epoch
 		s.End = ledger.Place{Transaction: math.MaxInt64}
-	default:
+	default: // end at the horizon
 		s.End = ledger.Place{Transaction: horizon}
 	}
 	s = sealed(s)

@@ -17,9 +17,9 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 	return s.engine.count(ctx, s.config.DB)
 }
 
-// Purge deletes the rows of expired records, and of released records after their expiry
-// time. It also deletes the rows of released records without an expiry time. It returns
-// the number of deleted rows. More frequent calls keep the table smaller.
+// Purge deletes the rows of expired records, and returns the number of deleted rows. A
+// released record without an expiry time counts as expired. The rows of operations in
+// progress stay. More frequent calls keep the table smaller.
 //
 // Each transaction deletes up to 500 rows. Purge ends when it finds no row to delete or
 // ctx ends. On PostgreSQL it skips rows locked by other transactions.

@@ -28,9 +28,8 @@ type row struct {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanRecord reads one row. The first columns of the row are for the pointers in the
-// parameter leading. Then follow the columns of a record, as listed by the constant
-// columns.
+// scanRecord reads one row: first a column for each pointer in the parameter leading, then
+// the columns of a record.
 func scanRecord(s scanner, leading ...any) (row, error) {
 	var (
 		r                                            idempotency.Record

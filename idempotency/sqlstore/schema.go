@@ -151,15 +151,14 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// The ledger is ordered by transaction numbers. They begin again with small numbers if
-// the database is restored to another server. The column epoch in table
-// idempotency_sealer grows each time this happens. The column horizon is a transaction
-// number: all transactions of the epoch with smaller numbers have ended, and their
-// entries are sealed.
+// Ledger rows are ordered by epoch and transaction number. A new epoch begins when the
+// server begins again with small transaction numbers, for example after a restore to
+// another server. The column horizon is a transaction number of the current epoch: the
+// ledger is final, and sealed, up to this number.
 //
-// The sequence idempotency_fence has no cache (CACHE 1). With a cache, a session would
-// take a block of numbers in advance, and use these numbers when other sessions have
-// already used larger numbers. Tests replace the function idempotency_clock.
+// CACHE 1 keeps the numbers of the sequence in order. With a larger cache, a session would
+// take several numbers in advance and use them late. Tests replace the function
+// idempotency_clock.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

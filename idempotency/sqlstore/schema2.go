@@ -1,13 +1,11 @@
 package sqlstore
 
 // second is the second schema step. After this step, all writes by programs of version 1
-// fail, because such programs do not detect a clock that was set back, and use smaller
-// fences (numbers of claims). On PostgreSQL these programs do not find the renamed
-// sequence.
+// fail. Such programs do not detect a clock that was set back, and would give new claims
+// smaller numbers than earlier claims.
 //
-// In table idempotency_meta, row "clock" has the largest time seen by a store. Row
-// "trimmed" has the number of a seal: [Ledger.Trim] may delete the entries up to this
-// seal.
+// Row "clock" is the largest time seen by a store. Row "trimmed" says how much of the
+// ledger [Ledger.Trim] may delete: all entries up to the seal with this number.
 const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), ('trimmed', 0);
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`
@@ -35,9 +33,11 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals
 WHEN OLD.n >= (SELECT value FROM idempotency_meta WHERE name = 'trimmed')
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// The application's role may only append to the ledger, but must be able to begin an
-// epoch. The function idempotency_begin_epoch therefore runs with the rights of the role
-// that executes this step (SECURITY DEFINER).
+// The sequence is renamed so that programs of version 1 do not find it.
+//
+// The application's role must not update table idempotency_sealer, but calls the function
+// idempotency_begin_epoch, which updates it. The function therefore runs with the rights
+// of the role that creates it (SECURITY DEFINER).
 const postgresSecond = `ALTER SEQUENCE idempotency_fence RENAME TO idempotency_draws;
 
 ALTER TABLE idempotency_ledger ADD CONSTRAINT idempotency_ledger_form CHECK (` + wellFormed + `) NOT VALID;

@@ -6,14 +6,12 @@ package sqlstore
 const (
 	sqliteThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope) WHERE status = 'in_progress'`
 
-	// The function idempotency_unfinished uses only index scans. When an index scan finds
-	// an entry of a completed operation, it marks the entry, and later index scans skip
-	// the entry. Other scans would read the entries of completed operations until the
-	// next vacuum.
+	// The function idempotency_unfinished uses only index scans. An index scan marks the
+	// index entries of completed operations, so that later index scans skip them. Other
+	// scans would read these entries until the next vacuum.
 	//
-	// The index has the column created_at only to make the entries of a scope different.
-	// PostgreSQL would put equal entries into one list. It could mark only the whole
-	// list, after the last operation of the list is completed.
+	// The column created_at makes the index entries of a scope different. PostgreSQL stores
+	// equal entries together, and could mark them only together, when all are completed.
 	postgresThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope, created_at) WHERE status = 'in_progress';
 
 CREATE FUNCTION idempotency_unfinished(scopes bytea[], most bigint) RETURNS TABLE (tenant bytea, unfinished bigint) LANGUAGE plpgsql STABLE

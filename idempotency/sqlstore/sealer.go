@@ -46,12 +46,13 @@ type SealerConfig struct {
 	Logger *slog.Logger
 }
 
-// Sealer seals ledger entries in PostgreSQL and exports heads to [SealerConfig].Sink. On
-// SQLite, where each transaction seals its entries, a Sealer only exports heads.
+// Sealer writes seals, with the hashes of new ledger entries, on PostgreSQL. It also gives
+// the number and hash of the last seal (the head) to [SealerConfig].Sink. On SQLite, each
+// transaction writes its seal, and a Sealer only serves the Sink.
 //
-// Several processes may run a Sealer. On PostgreSQL only the holder of the lease seals
-// and exports. After the holder has stopped or its lease has expired, another process
-// takes over.
+// Several processes may run a Sealer. On PostgreSQL only one of them works at a time: it
+// has a lease in the database. After it has stopped or its lease has expired, another
+// process takes over.
 type Sealer struct {
 	config SealerConfig
 	token  idempotency.Token
@@ -103,8 +104,9 @@ func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	}
 }
 
-// Run seals and exports heads until ctx ends, then returns nil. Run logs errors and
-// continues.
+// Run calls [Sealer.Seal] with pauses of SealerConfig.Interval, and passes each new head
+// (number and hash of the last seal) to SealerConfig.Sink. Run logs errors and continues.
+// When ctx ends, Run returns nil.
 func (k *Sealer) Run(ctx context.Context) error {
 	var exported ledger.Head
 	for ctx.Err() == nil {
@@ -125,17 +127,16 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead passes the current head of the ledger to SealerConfig.Sink, unless it equals
-// lastExported, the head that Sink stored last. It returns the head that Sink stored last
-// after this call: current, or lastExported if Sink failed.
-func (k *Sealer) exportHead(ctx context.Context, current, lastExported ledger.Head) ledger.Head {
-	if current == lastExported {
-		return lastExported
+// exportHead passes the head current to SealerConfig.Sink, unless the Sink has it already.
+// The parameter stored is the head that the Sink has. The result is its new value.
+func (k *Sealer) exportHead(ctx context.Context, current, stored ledger.Head) ledger.Head {
+	if current == stored {
+		return stored
 	}
 	if k.config.Sink != nil {
 		if err := k.config.Sink(ctx, current); err != nil {
 			k.config.Logger.Error("ledger: the head was not kept", "head", current, "error", err)
-			return lastExported
+			return stored
 		}
 	}
 	k.config.Logger.Info("ledger: sealed", "head", current)

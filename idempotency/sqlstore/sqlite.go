@@ -74,10 +74,10 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin writes before it reads, so that the transaction takes SQLite's write lock
-// immediately. It reserves fences, the numbers of granted claims. Each fence is at least
-// the current time in microseconds. So even after a rollback no other transaction
-// reserves the same fences, unless the clock was set back.
+// begin reserves numbers for the claims of the transaction. They begin at the current time
+// in microseconds or later: a rollback removes them from the database, and a later
+// transaction must not reserve the same numbers. begin writes before it reads, so that the
+// transaction takes SQLite's write lock immediately.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 		return nil, fmt.Errorf("sqlstore: claim: %w", err)
 	}
 	defer insert.Close()
-	ctx = brief(ctx)
+	ctx = withoutCancel(ctx)
 	out := make([]claimed, len(claims))
 	var old []int
 	var ids []idempotency.KeyID
@@ -162,10 +162,10 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete executes calls of Finish with a result, without reading the records first. It
-// returns the indexes of all other calls: calls without a result, and calls that found
-// the record in another state than expected. With a ledger it returns all indexes,
-// because a ledger entry needs data of the record.
+// complete executes the endings that complete an operation, without reading the records
+// first. It returns the indexes of endings not executed: other endings, and endings that
+// did not find their claim in the record. With a ledger it executes none, because a ledger
+// entry needs data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {
@@ -178,7 +178,7 @@ func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, ou
 		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
 	defer update.Close()
-	ctx = brief(ctx)
+	ctx = withoutCancel(ctx)
 	for i, t := range endings {
 		result, ok := t.t.Result()
 		if !ok {
@@ -198,7 +198,7 @@ func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, ou
 			others = append(others, i)
 			continue
 		}
-		out[i].made = true
+		out[i].changed = true
 	}
 	return others, nil
 }
@@ -246,7 +246,7 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 			r.Prior.Status.String(), toNull(r.Prior.Created), toNull(r.Prior.Expires), t.id[:]); err != nil {
 			return nil, fmt.Errorf("sqlstore: finish: %w", err)
 		}
-		out[i].made = true
+		out[i].changed = true
 		if e.ledger {
 			out[i].entry = entryOfEnding(t.t, entryOf(r))
 		}
@@ -254,11 +254,10 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	return out, nil
 }
 
-// brief returns ctx without its cancellation. For a context with cancellation, a driver
-// may start a goroutine for each statement. Use brief only for short statements after the
-// first write of a transaction: the transaction then has SQLite's write lock, so the
-// statements never wait. The end of ctx still ends the transaction.
-func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+// withoutCancel removes the cancellation of ctx, because a driver may start a goroutine for
+// each statement that can be cancelled. Use it only for statements that never wait: short
+// statements in a transaction that already has SQLite's write lock.
+func withoutCancel(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {
 	if err := q.QueryRowContext(ctx, `SELECT value FROM idempotency_meta WHERE name = 'records'`).Scan(&n); err != nil {
@@ -273,7 +272,7 @@ func (*sqlite) grow(ctx context.Context, tx writer, by int64) error {
 		return fmt.Errorf("sqlstore: count: %w", err)
 	}
 	defer grow.Close()
-	if _, err := grow.ExecContext(brief(ctx), by); err != nil {
+	if _, err := grow.ExecContext(withoutCancel(ctx), by); err != nil {
 		return fmt.Errorf("sqlstore: count: %w", err)
 	}
 	return nil
@@ -288,7 +287,7 @@ func (*sqlite) unfinished(ctx context.Context, tx writer, scopes []string, limit
 	counts := make(map[string]int64, len(scopes))
 	for _, scope := range scopes {
 		var n int64
-		if err := count.QueryRowContext(brief(ctx), []byte(scope), limit).Scan(&n); err != nil {
+		if err := count.QueryRowContext(withoutCancel(ctx), []byte(scope), limit).Scan(&n); err != nil {
 			return nil, err
 		}
 		counts[scope] = n

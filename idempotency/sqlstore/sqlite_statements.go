@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The parameters of these statements have no numbers, because some drivers search each
-// numbered parameter by name, which is slow for many parameters.
+// These statements have parameters ? and not ?1, because some drivers look up ?1 by name,
+// which is slow for many parameters.
 
 var sqliteFence = `UPDATE idempotency_meta SET value = max(value + 1, ?) + ? - 1 WHERE name = 'fence' RETURNING value, ` + schema.Oldest() + `, (SELECT value FROM idempotency_meta WHERE name = 'clock')`
 

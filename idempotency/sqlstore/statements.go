@@ -63,13 +63,12 @@ func (p *statements) compiled(tx *sql.Tx) writer {
 	return compiledTx{tx, p}
 }
 
-// tryCompiled returns a writer for the transaction tx of a caller. If tx belongs to the
-// store's *sql.DB, the writer reuses the compiled statements. Otherwise this is
-// impossible, and the writer is tx itself.
+// tryCompiled returns a writer for a caller's transaction. If tx belongs to the store's
+// *sql.DB, the writer reuses the compiled statements; otherwise the writer is tx itself.
 func (p *statements) tryCompiled(ctx context.Context, tx *sql.Tx) writer {
-	// If tx belongs to another *sql.DB, the error appears in Close of the statement. Test
-	// with the statement that each transaction executes first: it must be prepared
-	// anyway.
+	// If tx belongs to another *sql.DB, StmtContext returns a statement whose Close fails.
+	// Try the statement that each transaction executes first, because the transaction
+	// needs it anyway.
 	first := p.byText[sqliteFence]
 	if first == nil || tx.StmtContext(ctx, first).Close() != nil {
 		return tx

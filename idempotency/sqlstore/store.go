@@ -35,10 +35,10 @@ type Config struct {
 	// reached Quota, its new operations are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity.
 	//
-	// A scope may exceed Quota in two cases. Concurrent transactions do not see each
-	// other's operations. And each further store on the same database may add a sixteenth
-	// of Quota: while Quota has much room, a store counts the unfinished operations of a
-	// scope only about once a second.
+	// Several transactions or stores on one database may together exceed Quota. Concurrent
+	// transactions do not see each other's operations. A store counts the operations of a
+	// scope only about once a second while Quota has much room. Each further store may
+	// therefore exceed Quota by a sixteenth.
 	Quota int64
 
 	// GroupTimeout limits the writing of each group of concurrent calls. Zero means 10 s.
@@ -118,16 +118,16 @@ type engine interface {
 	now(ctx context.Context, q queryer) (time.Time, error)
 
 	// begin returns an error if the schema no longer permits writes of this program's
-	// version. On SQLite it also takes the write lock, and reserves n fences (numbers of
-	// granted claims). On PostgreSQL the method claim draws the fences.
+	// version. On SQLite it also takes the write lock and reserves the numbers of n
+	// claims. On PostgreSQL, claims get their numbers later.
 	begin(ctx context.Context, tx writer, n int) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement
 	// waits for no other transaction.
 	rememberTime() string
 
-	// claim executes claims of different keys, possibly none. On SQLite the first claim
-	// gets the parameter fence as its fence, the next claim fence+1, and so on.
+	// claim executes claims of different keys, possibly none. On SQLite, claims[i] gets the
+	// number fence+i if it is granted. PostgreSQL ignores the parameter fence.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
 	// finish executes calls of Finish and Extend for different keys, possibly none.
@@ -136,8 +136,8 @@ type engine interface {
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit rows of the ledger, from the position start up to the
-	// position end, without the row at end. The rows may be of several epochs.
+	// rows returns up to limit rows of the ledger between the positions start (inclusive)
+	// and end (exclusive). The rows may be of several epochs.
 	rows(ctx context.Context, q queryer, start, end position, limit int) ([]ledgerRow, error)
 
 	// unsealed returns up to limit ledger entries that have no seal by mistake: another
@@ -180,8 +180,8 @@ type ended struct {
 	err  error
 	busy bool // another transaction is writing the record, so try the call again
 
-	made  bool         // the call changed the record
-	entry ledger.Entry // with a ledger: the entry for a changed record; zero for Extend
+	changed bool         // the call changed the record
+	entry   ledger.Entry // the change for the ledger; zero for Extend and without a ledger
 }
 
 // Open returns a store using a database prepared by [Migrate]. It returns an
@@ -361,10 +361,9 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew makes the claims listed in item.renewals again, until no other transaction has
-// the lock of their keys or ctx ends. Each of these claims comes from the current
-// claimant of its key. Without renew, the claimant would get InProgress, as if another
-// claimant were running the operation.
+// renew makes claims again that found their keys locked by another transaction, until the
+// keys are free or ctx ends. These are claims of the current claimants (item.renewals), for
+// whom the answer InProgress would be wrong: no other claimant is running the operation.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

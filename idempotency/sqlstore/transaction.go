@@ -84,7 +84,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		f := known[c.id]
 		f.record, f.exists = r.record, true
 		if d := idempotency.Decide(r.record, c.Claim, r.record.ReadAt); r.decision == idempotency.InProgress && d.Granted() {
-			f.refused = idempotency.InProgress
+			f.refusal = idempotency.InProgress
 			if d == idempotency.Renewed {
 				o.renewals = append(o.renewals, o.i)
 			}
@@ -141,7 +141,7 @@ func (s *Store) record(ctx context.Context, tx writer, ends []ended, claims []cl
 	}
 	var entries []ledger.Entry
 	for _, end := range ends {
-		if end.made && end.entry.Event != "" {
+		if end.changed && end.entry.Event != "" {
 			entries = append(entries, end.entry)
 		}
 	}

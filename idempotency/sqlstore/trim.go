@@ -8,12 +8,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Trim deletes the entries up to the seal of an exported head, and all earlier seals. It
-// returns the number of deleted entries. Afterwards [Ledger.Verify] and [Ledger.Export]
-// begin after that seal.
+// Trim deletes the beginning of the ledger, after it was exported. The parameter is the
+// head returned by [Ledger.Export], the number and hash of a seal: Trim deletes all
+// entries up to this seal, and all earlier seals. It returns the number of deleted
+// entries. Afterwards [Ledger.Verify] and Export begin after this seal.
 //
-// The argument must be a head returned by Export. First verify the exported file and
-// store it safely: Trim cannot check that the file exists.
+// First verify the exported file and store it safely: Trim cannot check that the file
+// exists.
 //
 // Each transaction deletes up to 5,000 rows. After an error, call Trim again. Trim
 // requires DELETE rights on ledger tables; application roles should not have those

@@ -12,8 +12,8 @@ import (
 // PostgreSQL other callers get InProgress immediately, on SQLite they wait.
 //
 // If the claim is granted, perform the side effect in the transaction, call
-// [Store.CompleteTx] and commit. To give up, roll back: the claim's fence is then not
-// used again. The lease is irrelevant if the transaction includes the completion.
+// [Store.CompleteTx] and commit. It does not matter if the lease ends meanwhile. To give
+// up, roll back: the claim then did not happen, and no other claim gets its fence (number).
 //
 // The current claimant may call ClaimTx with its token to renew its claim. While another
 // caller's transaction has the key's lock, ClaimTx tries again. If ctx ends before the
@@ -33,8 +33,8 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	// Try to decide the claim from the record, without a lock. The statement in the
-	// method claim would lock the key until tx ends, even if the claim is not granted.
+	// Try to answer from the record, without a lock. A write would lock the key until tx
+	// ends, even if the claim is not granted.
 	it := newClaims([]idempotency.Claim{c})
 	id := it.claims[0].id
 	s.stats.reads.Add(1)
@@ -70,10 +70,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx executes the claim in the slice claims, which has a single element. The
-// decision InProgress can have two causes: another claimant is running the operation, or
-// another transaction has the key's lock. If the claimant is renewing its claim, only the
-// lock is possible: claimInTx then tries again until ctx ends.
+// claimInTx executes a single claim, claims[0]. If the current claimant of the key makes
+// this claim, the answer InProgress only means that another transaction has locked the
+// key. claimInTx then tries again until ctx ends.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
@@ -109,7 +108,7 @@ func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref
 		switch {
 		case err != nil:
 			return false, err
-		case ends[0].made:
+		case ends[0].changed:
 			return true, s.record(ctx, tx, ends, nil, nil)
 		default:
 			return !ends[0].busy, ends[0].err

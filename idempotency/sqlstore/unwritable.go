@@ -27,9 +27,9 @@ func refusal(err error) error {
 	return fmt.Errorf("%w: %w", idempotency.ErrUnwritable, err)
 }
 
-// refuses reports whether writes fail until repair after an error with this PostgreSQL
-// code: disk_full, read_only_sql_transaction, insufficient_privilege, an undefined table
-// or column, or corrupted data.
+// refuses reports whether this PostgreSQL error code means that all writes fail until the
+// database is repaired: disk_full, read_only_sql_transaction, insufficient_privilege, an
+// undefined table or column, or corrupted data.
 func refuses(state string) bool {
 	switch state {
 	case "53100", "25006", "42501", "42P01", "42703":

@@ -558,7 +558,8 @@ func TestReopeningOfSoundStores(t *testing.T) {
 			maps.DeleteFunc(b.records, func(_ string, r idempotency.Record) bool { return r.Expired(b.now()) })
 		},
 		// New keys get fences from a block of 10,000 numbers. Each opened store has a
-		// lower block than the store opened before. The fences of one key still grow.
+		// lower block than the store opened before. The next fence of a key is above all
+		// blocks.
 		"has blocks of fences": func(b *faultyStore, opened int) {
 			b.fence = int64(1)<<40 - int64(opened)*10000
 			b.nextFence = func(b *faultyStore, found idempotency.Record) int64 {

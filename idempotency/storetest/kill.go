@@ -206,11 +206,11 @@ type Witness struct {
 	failed    []string
 }
 
-// Call claims keys of the round, and completes every second one if it is granted. It
-// stops at the store's first error and returns the error.
+// Call claims new keys named after the round, and completes every second key if granted.
+// It returns the store's first error.
 //
-// Two callers claim the same keys if their numbers differ by a multiple of 8, for example
-// 1 and 9.
+// Callers with different numbers claim different keys. Only numbers that differ by a
+// multiple of 8, for example 1 and 9, share their keys.
 func (w *Witness) Call(s idempotency.Store, round string, caller int) error {
 	return claimAndComplete(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
 }
@@ -259,9 +259,9 @@ func (w *Witness) errors() []string {
 	return slices.Clone(w.failed)
 }
 
-// Check looks up the key of each granted claim recorded by w, and claims the key again.
-// It reports to t missing or different claims and completions, keys granted again, and
-// the callers' errors.
+// Check fails the test t if the store lost or changed a recorded claim or completion, or
+// if w recorded an error. It claims each recorded key, and fails the test if the store
+// grants a key again.
 func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 	t.Helper()
 	w.mu.Lock()
@@ -277,8 +277,8 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 			t.Fatal(err)
 		}
 		r := records[0]
-		// Succeeded is always right: the process may have been killed before the answer
-		// to its completion arrived. Running is right only if no such answer arrived.
+		// Without a confirmed completion, the record may be Running or Succeeded: the
+		// process may have been killed before the answer to a completion arrived.
 		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++

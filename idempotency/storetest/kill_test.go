@@ -12,15 +12,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// ending is a store that permits the given number of claims and then fails each claim.
-type ending struct {
+// dyingStore permits a number of claims, and then returns errEnded for each claim.
+type dyingStore struct {
 	idempotency.Store
 	left atomic.Int32
 }
 
 var errEnded = errors.New("the server was killed")
 
-func (e *ending) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+func (e *dyingStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	if e.left.Add(-1) < 0 {
 		return idempotency.Outcome{}, errEnded
 	}
@@ -46,7 +46,7 @@ func TestWitness(t *testing.T) {
 	call := func(w *storetest.Witness, s idempotency.Store, callers ...int) {
 		t.Helper()
 		for _, caller := range callers {
-			e := &ending{Store: s}
+			e := &dyingStore{Store: s}
 			e.left.Store(50)
 			if err := w.Call(e, "round", caller); !errors.Is(err, errEnded) {
 				t.Error(err)

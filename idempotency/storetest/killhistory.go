@@ -29,8 +29,8 @@ const (
 // process. It kills the client with SIGKILL, and checks that the combined history is
 // linearizable.
 //
-// Calls of the client without an answer may have happened at any time after their start,
-// or never. The client process runs the code shown at [KillClients].
+// A call without an answer may have taken effect at any time after its start, or never.
+// The client process runs the code shown at [KillClients].
 func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	t.Helper()
 	if k.Rounds == 0 {
@@ -154,7 +154,8 @@ func (g *grants) add(r recorded, a answered) {
 	}
 }
 
-// next returns a random call: a claim, a lookup, or the end of a recently granted claim.
+// next returns a random call: a claim, a lookup, or a call that ends a recently granted
+// claim.
 func (g *grants) next(rng *rand.Rand) recorded {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -249,8 +250,9 @@ func (h *recording) addAnswer(id string, a answered, at int64) {
 // history returns all calls for the checker porcupine. A call without an answer may take
 // effect at any time after its start, so its Return time is infinite.
 func (h *recording) history() []porcupine.Operation {
-	// fences maps each claim's token to its fence, the store's number for the claim. If a
-	// claim got no answer, the answer to another call may show both.
+	// fences maps the token of each granted claim to the store's number for the claim. If
+	// a claim got no answer, the answer to another call may still show its token and
+	// fence.
 	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
@@ -261,7 +263,8 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.pending {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			// No answer shows this claim's fence. Use a number unequal to all fences.
+			// No answer shows this claim's fence, but the model needs a fence. Use a
+			// number that no store returns.
 			out.outcome.Record.Fence = -int64(len(all))
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// In each history, one call has no answer, because its process was killed. The checker
-// must accept the history only if all other answers fit one of two cases: the call took
-// effect once after its start, or never.
+// In each history, a process was killed before its call was answered. The checker must
+// accept answers that fit an effect of this call after its start, or no effect. It must
+// reject all other histories.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}

@@ -34,18 +34,18 @@ type call struct {
 	key      idempotency.Key
 	claim    *idempotency.Claim
 	repeated bool            // the second try of an interrupted claim
-	ref      idempotency.Ref // claim to end or extend
+	ref      idempotency.Ref // claim for the field ending
 	ending   *idempotency.Ending
 }
 
-// answer is the output of an operation.
+// answer is the store's answer to a call.
 type answer struct {
 	outcome idempotency.Outcome
-	record  idempotency.Record // of a lookup
+	record  idempotency.Record // result of a lookup
 	err     error
 
-	// unknown means that the process was killed before the answer. If the call is a
-	// claim, outcome.Record.Fence still has a fence: see the method history of recording.
+	// unknown means that the calling process was killed before the answer. For a claim,
+	// the method history of recording still sets outcome.Record.Fence.
 	unknown bool
 }
 
@@ -149,8 +149,8 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// The model assumes an effect here. If the call had no effect, porcupine can
-		// place it after all other calls, where the effect changes no answer.
+		// Assume that the call took effect. If it did not, porcupine can still find an
+		// order, with this call after all others, where its effect changes no answer.
 		return true, assumeEffect(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
@@ -160,8 +160,8 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		// The store granted the interrupted first try, and renewed the claim at the
-		// second try. The model knows only one try, so it grants the claim here.
+		// The store granted the interrupted first try, and answered Renewed to the second
+		// try. The model has one step for both tries: grant the claim.
 		case in.repeated && got == idempotency.Renewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// A store may also answer InProgress because another call is writing the record
@@ -184,8 +184,7 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 	}
 }
 
-// assumeEffect returns the record after a call without an answer, if the call took
-// effect.
+// assumeEffect returns the record after a call that took effect without an answer.
 func assumeEffect(r idempotency.Record, in call, fence int64) idempotency.Record {
 	switch {
 	case in.claim != nil:

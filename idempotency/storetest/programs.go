@@ -20,7 +20,7 @@ func checkPrograms(p *probe) {
 	}
 }
 
-// program is a model of a store, run in parallel with the store.
+// program makes random calls of a store. The field records has the expected records.
 type program struct {
 	*probe
 	records map[idempotency.Key]idempotency.Record

@@ -50,8 +50,8 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare brings each key into a state of the list claimable, in turn. At the end it lets
-// the short leases and TTLs of all keys expire together.
+// prepare brings the keys into the states listed in claimable, in turn. One wait at the
+// end lets all short leases and TTLs expire.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)

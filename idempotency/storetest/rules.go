@@ -17,9 +17,9 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 
 var token = idempotency.Token{1, 2, 3}
 
-// states lists the states of a key in the decision table. Each function brings a key into
-// one state and returns the outcome of the key's first claim. The record, if any, has the
-// Token in the variable token.
+// states has a function for each state in the decision table. The function brings a key
+// into the state, and returns the outcome of the key's first claim. A running claim has
+// the token in the variable token, so that a later claim can repeat it.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -88,18 +88,18 @@ func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.O
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable lists, for each state of a key, the decisions on six further claims. They
-// differ from the key's first claim:
+// decisionTable lists, for each state of a key, the decisions on six further claims.
+// These claims repeat the key's first claim with changes:
 //
-//   - equal: another Token
-//   - token: no difference
-//   - payload: another Token and Fingerprint
-//   - tokenPayload: another Fingerprint
-//   - spec: another Token and Fingerprint.Spec
+//   - otherToken: another Token
+//   - repeated: none
+//   - otherPayload: another Token and Fingerprint
+//   - sameToken: another Fingerprint
+//   - otherSpec: another Token and Fingerprint.Spec
 //   - resend: another Token, and Resend set
 var decisionTable = []struct {
-	state                                             string
-	equal, token, payload, tokenPayload, spec, resend idempotency.Decision
+	state                                                            string
+	otherToken, repeated, otherPayload, sameToken, otherSpec, resend idempotency.Decision
 }{
 	{"nothing", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
 	{"released", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
@@ -125,11 +125,11 @@ func checkDecisions(p *probe) {
 			want   idempotency.Decision
 			change func(*idempotency.Claim)
 		}{
-			{"an equal fingerprint", row.equal, func(*idempotency.Claim) {}},
-			{"its own token", row.token, func(c *idempotency.Claim) { c.Token = token }},
-			{"another fingerprint", row.payload, func(c *idempotency.Claim) { c.Fingerprint = other }},
-			{"its own token and another fingerprint", row.tokenPayload, func(c *idempotency.Claim) { c.Token, c.Fingerprint = token, other }},
-			{"another spec", row.spec, func(c *idempotency.Claim) { c.Fingerprint = spec }},
+			{"an equal fingerprint", row.otherToken, func(*idempotency.Claim) {}},
+			{"its own token", row.repeated, func(c *idempotency.Claim) { c.Token = token }},
+			{"another fingerprint", row.otherPayload, func(c *idempotency.Claim) { c.Fingerprint = other }},
+			{"its own token and another fingerprint", row.sameToken, func(c *idempotency.Claim) { c.Token, c.Fingerprint = token, other }},
+			{"another spec", row.otherSpec, func(c *idempotency.Claim) { c.Fingerprint = spec }},
 			{"Resend", row.resend, func(c *idempotency.Claim) { c.Resend = true }},
 		} {
 			k := p.key()
@@ -151,11 +151,12 @@ func checkDecisions(p *probe) {
 }
 
 // checkGrants claims a key in each state that allows a grant, and compares the record
-// with the result of idempotency.Grant. The claim has another body than an earlier claim,
-// so the store must report Drift if the decision is Reclaimed.
+// with the result of idempotency.Grant. The claim has another body than the first claim.
+// With the decision Reclaimed, the record keeps the first body, so the store must report
+// Drift.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
-		if !row.equal.Granted() {
+		if !row.otherToken.Granted() {
 			continue
 		}
 		k := p.key()
@@ -166,14 +167,14 @@ func checkGrants(p *probe) {
 			c.Terms = idempotency.Terms{Lease: 2 * long, TTL: 48 * long, ResendFor: 3 * long}
 			c.Dataset = idempotency.Dataset{ID: "noaa", Version: "v1.0.0", SourceURI: "s3://b/k", ArtifactChecksum: "sha256:00", CARELabel: "CARE-1", ReplaySafe: true}
 		})
-		out := p.do(c, row.equal, row.state)
-		want := idempotency.Grant(before, c, row.equal, out.Record.Fence, out.Record.ReadAt)
+		out := p.do(c, row.otherToken, row.state)
+		want := idempotency.Grant(before, c, row.otherToken, out.Record.Fence, out.Record.ReadAt)
 		if row.state == "released" {
 			want.Generation = 1 // the first claim began generation 1, and its release keeps the number
 		}
 		p.sameRecord(row.state+", granted", out.Record, want)
 		p.sameRecord(row.state+", looked up", p.lookup(k), want)
-		if want := row.equal == idempotency.Reclaimed; out.Drift != want {
+		if want := row.otherToken == idempotency.Reclaimed; out.Drift != want {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
@@ -384,7 +385,7 @@ func checkFences(p *probe) {
 		// This key has no claim to end or extend.
 		ref := idempotency.Ref{Key: p.key(), Fence: 1}
 		p.stale(name+" of no claim", transition(p, ref), ref)
-		// After its completion, a claim rejects other endings, extensions and results.
+		// After the completion, any other call for the claim must return ErrStaleClaim.
 		k := p.key()
 		ended := states["succeeded"](p, k)
 		if name != "Complete" {
@@ -445,9 +446,8 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A client gets no answer to its claim and repeats the claim. The store must answer
-	// Renewed, keep the fence and count one more attempt. The loop lists the states of
-	// the key before the first try.
+	// A client repeats a claim that got no answer, in different states of the key. The
+	// store must answer Renewed, keep the fence and count one more attempt.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

@@ -92,7 +92,7 @@ func (p property) failures(fresh func() Storage) []string {
 	defer cancel()
 	probe.ctx = ctx
 	done := make(chan struct{})
-	// The check has a separate goroutine, because a failed p.must ends its goroutine.
+	// The check needs its own goroutine, because a failed p.must ends the goroutine.
 	go func() {
 		defer close(done)
 		defer probe.close()
@@ -225,7 +225,8 @@ func (p *probe) lookup(k idempotency.Key) idempotency.Record {
 	return records[0]
 }
 
-// properties are checked in this order. The second column is the field rule.
+// properties are checked in this order. The second text of each property is reported with
+// failures.
 var properties = []property{
 	{"decisions", "a claim is decided by what is found, in the order of idempotency.Decide", checkDecisions},
 	{"grants", "a grant changes the record as idempotency.Grant says: stored bytes win, an expired key begins a generation, a lease begins now", checkGrants},

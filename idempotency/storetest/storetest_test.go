@@ -25,8 +25,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// The suite passes with an in-memory store if Storage.Advance is nil: the suite then sleeps
-// until leases end.
+// Without Storage.Advance, the suite sleeps until leases end.
 func TestMemoryInRealTime(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Storage {
 		m := new(idempotency.Memory)

@@ -67,9 +67,9 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// checkDuplicate checks that r is the result of a duplicate, with the data in the receipt
-// of the original send. The parameter findings is the expected number of findings: 1 if
-// the duplicate was encoded as other bytes than the original, and otherwise 0.
+// checkDuplicate checks that r is a duplicate with the data of the original receipt. The
+// parameter findings is the expected number of findings: 1 if the duplicate has other
+// bytes than the original, and otherwise 0.
 func checkDuplicate(r sqsfifo.Result, original sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -108,9 +108,9 @@ func (w *world) crashed(at crashAt, e event) (*process, error) {
 	return p, nil
 }
 
-// checkStoredBytes returns a check: one process crashes at the given point of a request,
-// and the next process encodes the same event differently. It must send the bytes of the
-// first process, and the queue must store them once.
+// checkStoredBytes returns a check of two processes that encode the same event
+// differently. The first crashes at the given point of its request. The second must send
+// the bytes of the first, and the queue must store them once.
 func checkStoredBytes(at crashAt) func(*world) error {
 	return func(w *world) error { return w.storedBytes(at) }
 }
@@ -259,8 +259,8 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	// The storage may have granted a claim although the outage kept its answer from the
-	// producer. Let the lease of such a claim end.
+	// During the outage, the storage may have granted a claim whose answer was lost. The
+	// event can be claimed again after the lease of this claim.
 	w.pass(pastLease)
 	r, err := closed.send(known)
 	if err := checkDuplicate(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {

@@ -103,9 +103,9 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire is the SQS client of a process. It ignores the options of a request. The producer
-// uses these options to find out whether the request left the machine. Without them, the
-// producer must assume that SQS may have stored the event of a failed request.
+// wire is the SQS client of a process. It ignores the options of a request, so the
+// producer cannot see that a failed request never left the machine. For the producer, SQS
+// may then have stored the event.
 type wire struct {
 	*sqstest.Queue
 	process     *process

@@ -34,8 +34,8 @@ type Storage struct {
 	Outage func() (end func(), err error)
 }
 
-// Run checks producers over the storage, one subtest per promise. Each subtest calls the
-// function fresh for new, empty storage.
+// Run checks producers with a store, one subtest per promise. The function fresh returns
+// new, empty storage for a subtest.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range promises {
 		t.Run(p.name, func(t *testing.T) {
@@ -81,8 +81,8 @@ func (p promise) verify(s Storage) error {
 		return err
 	}
 	w := &world{Storage: s, queue: queue}
-	// A volatile storage loses its records when all its stores are closed. The check
-	// closes the stores of its processes, so keep one more store open.
+	// A volatile storage loses its records when its last store is closed. Keep a store
+	// open while the check closes other stores.
 	if s.Volatile {
 		kept, err := s.Open()
 		if err != nil {
@@ -96,7 +96,8 @@ func (p promise) verify(s Storage) error {
 
 const stored = "what a process has claimed goes out as it was, once, whatever the encoder of the next process makes of it"
 
-// promises are checked in this order.
+// promises are checked in this order. The second text of each promise describes it in
+// failures.
 var promises = []promise{
 	{"restart", "what was sent is a duplicate after a restart and after five minutes, with the MessageID and SequenceNumber of the original, and makes no request", false, checkRestart},
 	{"lost request", stored, false, checkStoredBytes(beforeRequest)},

@@ -24,7 +24,7 @@ type memory struct {
 
 type faults struct {
 	forgets  bool // loses records when reopened
-	careless bool // answers like an empty store during an outage instead of returning an error
+	careless bool // during an outage, answers like an empty store instead of failing
 	granted  func(*idempotency.Outcome)
 	found    func(*idempotency.Record)
 	settled  func(*idempotency.Result)
@@ -112,7 +112,7 @@ func TestWithoutOutage(t *testing.T) {
 	})
 }
 
-// For each broken promise of a store, at least the listed checks fail.
+// Each store breaks a promise. The checks named in the field found must fail.
 func TestBrokenStores(t *testing.T) {
 	granted := func(o *idempotency.Outcome) {
 		if d := o.Decision; d == idempotency.Unresolved || d == idempotency.InProgress || d == idempotency.Duplicate {
