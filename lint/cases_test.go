@@ -16,8 +16,8 @@ func good() lint.Message {
 	return lint.Message{Body: goodBody, GroupID: "p28r33"}
 }
 
-// body returns a message whose body is goodBody with the text old replaced by the text
-// replacement. The text old must occur once in goodBody.
+// body returns the message of good() after one replacement in its body. It panics unless the
+// text old occurs exactly once.
 func body(old, replacement string) lint.Message {
 	if strings.Count(goodBody, old) != 1 {
 		panic(old + " does not occur once")

@@ -73,9 +73,8 @@ func (c Contract) sourceFault(source string) string {
 	return ""
 }
 
-// labelFault describes the fault of a label, a part of an event source between dots. The
-// text follows the quoted label in an error, for example ", which is empty". It is "" for a
-// valid label.
+// labelFault returns "" for a valid label of an event source. For an invalid label, it
+// returns the end of an error text, for example ", which is empty".
 func labelFault(label string) string {
 	for _, c := range label {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {

@@ -43,8 +43,8 @@ type Finding struct {
 	Fix string `json:"fix,omitempty"`
 }
 
-// String returns the finding in one line: rule, severity, field, position, message, fix. A
-// long pointer is shortened.
+// String returns the finding in one line: rule, severity, field, pointer, offset, message
+// and fix. It shortens a long pointer.
 func (f Finding) String() string {
 	var b strings.Builder
 	b.WriteString(f.Rule + " " + f.Severity.String() + ": " + f.Field)
@@ -109,9 +109,8 @@ func quote(s string) string {
 	return strconv.Quote(shorten(s, excerptValue))
 }
 
-// excerpt returns the start of a body for the text of a finding. It adds Go quotes only
-// to a body with unprintable characters, because quotes would escape each quotation mark
-// of a JSON text.
+// excerpt returns the start of a body for the text of a finding. It quotes only a body with
+// unprintable characters, because a quoted JSON text is full of backslashes.
 func excerpt(body string) string {
 	s := shorten(body, excerptBody)
 	for _, c := range s {

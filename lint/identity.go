@@ -23,11 +23,11 @@ import (
 //   - the replay that sent the message: sqsfifo-replay-run
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity reports each attribute with a name such as event_id, if the body does not
-// contain the attribute's value.
+// checkIdentity checks the attributes with names such as event_id, because their values
+// identify the event. The body must contain these values.
 func checkIdentity(m Message, b body) []Finding {
-	var texts map[string][]string // by attribute name: the value as text, or in base64
-	var carried map[string]bool   // by text: whether the body has such a value
+	var texts map[string][]string // by attribute name: the result of spellings
+	var carried map[string]bool   // by text: true if this text is a value in the body
 	for name, a := range m.Attributes {
 		if Benign(name) || !attrname.Event(name) {
 			continue
@@ -82,8 +82,8 @@ func bodyHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// spellings returns the texts that count as the attribute's value; the body must contain
-// one of them. A binary value may be in the body as text or in base64.
+// spellings returns the forms of the attribute's value to look for in a body. A binary
+// value has two forms: base64 and plain text.
 func (a Attribute) spellings() []string {
 	var s []string
 	if a.StringValue != "" {

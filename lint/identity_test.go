@@ -67,9 +67,9 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// If only an attribute identifies the event, the finding is an error, because SQS hashes
-// only the body. With an explicit deduplication ID, other than the hash of the body, the
-// finding is only an info, because SQS compares the ID.
+// An event ID in an attribute and not in the body is an error: SQS compares bodies, and drops
+// a different event with the same body. With an explicit deduplication ID, SQS does not
+// compare bodies, so the finding is an info. An ID equal to the hash changes nothing.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {

@@ -83,8 +83,8 @@ type Rule struct {
 	// specific.
 	Fix string
 
-	// Limits describe Go source in which the analysis misses violations, one sentence
-	// each.
+	// Limits are sentences. Each describes violations in Go source that the analysis does
+	// not find.
 	Limits []string
 
 	// Passes says whether the rule is checked on messages, on streams or on Go source.
@@ -152,8 +152,8 @@ func Lookup(id string) (Rule, bool) {
 	return rules[i], true
 }
 
-// RefusedBySQS reports whether SQS itself refuses every message that breaks the rule. To
-// retry such a message, or only to warn, is then useless.
+// RefusedBySQS reports whether SQS itself refuses every message that breaks the rule. It is
+// useless to retry such a message, or to send it in spite of the finding.
 func RefusedBySQS(id string) bool {
 	switch id {
 	case missingGroupID, invalidID, fifoDelay, tooLarge, refusedCharacter, tooManyAttributes, invalidAttribute:

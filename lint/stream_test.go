@@ -39,11 +39,9 @@ type step struct {
 	message lint.Message
 }
 
-// Each case has two lists of messages for a Stream. In the list bad, the last message
-// breaks the rule. In the list good, the last message has no finding.
 var streamCases = []struct {
 	rule, name string
-	bad, good  []step
+	bad, good  []step // messages; only the last bad message has a finding
 	field      string
 	says       string
 }{

@@ -72,11 +72,11 @@ type Config struct {
 	MaximumMessageSize int
 
 	// DiscardDeleted is for long runs: memory depends on the present messages, not on all
-	// messages ever sent. The queue forgets a message after its delete or expiry, and a
-	// suppression after five minutes.
+	// messages ever sent. The queue forgets deleted and expired messages, and drops a
+	// [Suppression] from its list after five minutes.
 	//
-	// Deduplication stays exact: a duplicate of a deleted message gets the usual answer. A
-	// second delete of a forgotten message succeeds, as always.
+	// Deduplication stays exact, also for duplicates of forgotten messages. A second delete
+	// of a forgotten message succeeds, as always.
 	//
 	// Some details are lost:
 	//
@@ -86,7 +86,7 @@ type Config struct {
 	//   - [Queue.Window] may lack the IDs and groups of deleted messages.
 	//   - Only the newest thousand receipt handles of a stored message are remembered;
 	//     older handles count as expired.
-	//   - The oldest suppressions are forgotten early above 100,000 suppressions or 64 MiB.
+	//   - Above 100,000 suppressions or 64 MiB, the oldest are dropped earlier.
 	DiscardDeleted bool
 
 	// DeadLetterQueue takes each message that was received MaxReceiveCount times and not

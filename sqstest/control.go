@@ -44,8 +44,9 @@ type WindowEntry struct {
 	MessageID       string
 	SequenceNumber  string
 
-	// AcceptedAt is the time of the send that claimed the ID, and Until the first instant
-	// at which the ID is free again, both on the queue's clock.
+	// AcceptedAt is the time of the send that claimed the ID (of the last duplicate with
+	// Config.DuplicateRestartsInterval). Until is the first instant at which the ID is free
+	// again. Both times are on the queue's clock.
 	AcceptedAt, Until time.Time
 }
 
@@ -133,11 +134,11 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) (any, error) {
 		methods = []string{http.MethodPost}
 		run = func() (any, error) { return s.controlClock(w, r) }
 	case "window":
-		run = func() (any, error) { return listed(s, w, r, windowOf, false) }
+		run = func() (any, error) { return listPage(s, w, r, windowOf, false) }
 	case "suppressed":
-		run = func() (any, error) { return listed(s, w, r, suppressedBy, true) }
+		run = func() (any, error) { return listPage(s, w, r, suppressedBy, true) }
 	case "blocked":
-		run = func() (any, error) { return listed(s, w, r, blockedOf, false) }
+		run = func() (any, error) { return listPage(s, w, r, blockedOf, false) }
 	case "faults":
 		methods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 		run = func() (any, error) { return s.controlFaults(w, r) }
@@ -176,9 +177,9 @@ func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, erro
 	return out, nil
 }
 
-// listed returns a page of the list of one queue, or of all queues in the order of
-// their names.
-func listed[E, W any](s *Server, w http.ResponseWriter, r *http.Request, of func(q *Queue) ([]E, func(E) W), lastPage bool) (any, error) {
+// listPage returns a page of a list, for example of the suppressed sends of a queue. If the
+// request names no queue, the list covers all queues, sorted by name.
+func listPage[E, W any](s *Server, w http.ResponseWriter, r *http.Request, listOf func(q *Queue) ([]E, func(E) W), lastPage bool) (any, error) {
 	query := r.URL.Query()
 	queues, err := s.namedQueues(query.Get("queue"))
 	if err != nil {
@@ -207,7 +208,7 @@ func listed[E, W any](s *Server, w http.ResponseWriter, r *http.Request, of func
 	var show []func(E) W
 	total := 0
 	for _, q := range queues {
-		list, wire := of(q)
+		list, wire := listOf(q)
 		lists, show = append(lists, list), append(show, wire)
 		total += len(list)
 	}

@@ -75,8 +75,8 @@ type delivery struct {
 	liveBytes int64
 	delayed   int // number of delayed messages; all other hidden messages are in flight
 
-	// rotates is true in a FIFO queue: a message that becomes visible again gets a new
-	// turn, after all other messages. In a standard queue it keeps its turn (F-140).
+	// rotates is true in a FIFO queue: if a message becomes visible again, receives serve
+	// the other groups first. In a standard queue, the message keeps its place (F-140).
 	rotates bool
 
 	lastTurn      uint64 // highest turn of a message so far

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The in-process API imitates the SDK's validation of inputs and its types of errors.
-// This test compares both with a real client, on the same random inputs.
+// The in-process API imitates the errors of the SDK. For random inputs, this test compares
+// them with the errors of a real client.
 func TestInProcessErrorsAreTheClients(t *testing.T) {
 	account := reflect.TypeFor[account]()
 	rounds := 150

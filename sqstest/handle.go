@@ -103,8 +103,8 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 }
 
 // receiptOf returns the receipt of a handle, or false if the queue never issued the handle.
-// If the queue has forgotten the handle (see Config.DiscardDeleted), receiptOf makes a new
-// receipt, expired or with a deleted message. The caller holds q.mu.
+// For a forgotten handle (see Config.DiscardDeleted), receiptOf makes a receipt: expired if
+// the message still exists, otherwise of a deleted message. The caller holds q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -114,7 +114,7 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 		return receipt{}, false
 	}
 	if m := q.find(sequence); m != nil {
-		// This receipt is expired: its receive number is 0, and m.receives is at least 1.
+		// The zero receive number makes the receipt expired, because receives count from 1.
 		return receipt{message: m}, true
 	}
 	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true

@@ -8,8 +8,8 @@ type indexedHeap[T any] struct {
 	list   []T
 	before func(a, b T) bool
 
-	// index returns a pointer to the member's field with its position in list, or
-	// notInHeap for a member outside the heap.
+	// index returns a pointer to a field of the member. The field has the member's position
+	// in list, or notInHeap outside the heap.
 	index func(T) *int
 }
 

@@ -197,7 +197,7 @@ func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 }
 
 // A number attribute reaches the receiver with the same value, but in a normal form:
-// 000123.4500 becomes 123.45. The normal form itself does not change.
+// 000123.4500 becomes 123.45. Normalising 123.45 again gives 123.45.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)

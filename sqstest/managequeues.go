@@ -55,7 +55,7 @@ func (s *Server) byARN(arn string) *Queue {
 
 // sourcesOf returns the queues whose dead letters go to q.
 func (s *Server) sourcesOf(q *Queue) []*Queue {
-	return slices.DeleteFunc(s.Queues(), func(other *Queue) bool { return !other.isSourceOf(q) })
+	return slices.DeleteFunc(s.Queues(), func(other *Queue) bool { return !other.sendsDeadLettersTo(q) })
 }
 
 func (q *Queue) urlAt(base string) string { return base + "/" + Account + "/" + q.config.Name }

@@ -319,21 +319,21 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of tasks with room for one more task of the source: it drops
-// the oldest tasks of this source above maxListedTasks-1. A running task always stays,
+// newestTasks returns a copy of tasks. It drops the oldest tasks of the source, so that fewer
+// than maxListedTasks remain and the caller can add a task. A running task always stays,
 // because only the newest task of a source can be running.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
-	others := 0
+	remaining := 0
 	for _, t := range tasks {
 		if t.source == source {
-			others++
+			remaining++
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(tasks), func(t *moveTask) bool {
-		if t.source != source || others < maxListedTasks {
+		if t.source != source || remaining < maxListedTasks {
 			return false
 		}
-		others--
+		remaining--
 		return true
 	})
 }

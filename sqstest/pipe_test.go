@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pipeListener is a listener with net.Pipe connections. HTTP works as over a socket, but a
-// wait for a pipe does not stop the clock of a synctest bubble.
+// pipeListener serves HTTP over net.Pipe instead of sockets. In a testing/synctest bubble,
+// the clock would stand still while a goroutine waits for a socket.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -116,11 +116,11 @@ func (q *Queue) poll(ctx context.Context, in *receiveRequest, limit int, wait, v
 		if err := q.resolve(in.QueueUrl); err != nil {
 			return nil, err // the queue was deleted during the wait
 		}
-		out, pause, first, err := q.receiveNow(in, limit, visibility, attempt, deadline, w)
+		out, pause, atHead, err := q.receiveNow(in, limit, visibility, attempt, deadline, w)
 		if out != nil || err != nil {
 			return out, err
 		}
-		if first {
+		if atHead {
 			pause = q.moves.untilNextMove(pause)
 		}
 		if err := w.await(ctx, pause); err != nil {
@@ -138,9 +138,9 @@ func (q *Queue) leave(w *waiter) {
 // receiveNow returns an answer if there are messages or the deadline has passed.
 //
 // Otherwise it puts the poll w into the line of waiting polls. The caller must try again
-// after the duration pause at the latest. The result first reports whether w is at the head
-// of the line.
-func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
+// after the duration pause at the latest. The result atHead is true if w is the first poll
+// in the line.
+func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, atHead bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
 	if deadLetters == q {
@@ -148,8 +148,10 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 	}
 	now := q.now()
 	q.settle(now)
+	// A receive with an earlier attempt ID gets the same messages again, or an error if
+	// these have changed (F-151).
 	taken, replayed, spent := q.attempts.replay(&q.delivery, attempt, now, visibility)
-	if spent { // the receive cannot be repeated any more (F-151)
+	if spent {
 		return nil, 0, false, invalidValue(attempt, "ReceiveRequestAttemptId", "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 	}
 	if !replayed {
@@ -173,11 +175,11 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		return out, 0, false, nil
 	}
 	until := deadline
-	first = q.join(w)
-	if first && q.hidden.Len() > 0 && q.hidden.list[0].visibleAt.Before(until) {
+	atHead = q.join(w)
+	if atHead && q.hidden.Len() > 0 && q.hidden.list[0].visibleAt.Before(until) {
 		until = q.hidden.list[0].visibleAt
 	}
-	return nil, until.Sub(now), first, nil
+	return nil, until.Sub(now), atHead, nil
 }
 
 // deliver returns one received message, with the attributes that the request asks for

@@ -2,8 +2,8 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - The MessageId of a message becomes its deduplication ID in a FIFO dead-letter queue.
-//     The message is dropped if this ID is already in the queue's window. AWS was recorded
-//     to drop duplicates only in the other direction, in moves by a task (F-113).
+//     If this ID is already in the queue's window, the message is dropped. On AWS, such a
+//     drop was recorded only for a message that a task moved back (F-113).
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
 //     against AWS, 2024-08-20). Its messages stay deliverable; no recording shows AWS's
@@ -166,8 +166,7 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 		} else {
 			unlock = lockBoth(q, target)
 		}
-		// The policy r was read without the lock. If r is still the policy, it stays the policy,
-		// because a change of the settings needs q.mu. Otherwise try again.
+		// Try again if the policy changed before q.mu was locked.
 		if q.settings.Load().redrive == r {
 			return target, unlock
 		}
@@ -244,8 +243,8 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 	return true
 }
 
-// isSourceOf reports whether other is the dead-letter queue of q.
-func (q *Queue) isSourceOf(other *Queue) bool {
+// sendsDeadLettersTo reports whether other is the dead-letter queue of q.
+func (q *Queue) sendsDeadLettersTo(other *Queue) bool {
 	r := q.settings.Load().redrive
 	if r == nil || q.gone.Load() {
 		return false

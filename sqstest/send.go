@@ -8,9 +8,8 @@ package sqstest
 //     recording shows the exact end (F-019).
 //   - After a change of the deduplication scope, a message with an earlier ID can be
 //     accepted once more.
-//   - A message with an AWSTraceHeader keeps it if the request has the header
-//     X-Amzn-Trace-Id too. Only a request with that header alone was recorded (LocalStack,
-//     2025-06-27, F-143).
+//   - A message's attribute AWSTraceHeader overrides the request's header X-Amzn-Trace-Id.
+//     Only requests without the attribute were recorded (LocalStack, 2025-06-27, F-143).
 //   - Of concurrent duplicates, the queue stores the first that it gets. No recording shows
 //     AWS's choice.
 

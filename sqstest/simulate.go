@@ -159,9 +159,8 @@ type PreparedMessage struct {
 	group, body, attributes uint64
 }
 
-// Prepare does the first and longest part of [Simulation.Send]. Prepare may be called
-// concurrently, also with a call of another method. Its result is valid for this Simulation
-// only.
+// Prepare does the first and longest part of [Simulation.Send]. Calls of Prepare may run
+// concurrently with all other calls. The result is valid for this Simulation only.
 func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	p := PreparedMessage{At: m.At, GroupID: m.GroupID}
 	entry := sendEntry{SendMessageBatchRequestEntry: types.SendMessageBatchRequestEntry{MessageBody: &m.Body}}
@@ -251,7 +250,8 @@ func (s *Simulation) recordKey(i int, p PreparedMessage) int {
 			is.different, is.differentAt = r.Value.different, r.Value.differentAt
 		}
 	}
-	// If s.keys is full, Put fails, and collisions with this message go unreported.
+	// Ignore the error of a full window. Later messages then report no collision with this
+	// message, but the other results stay correct.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.different >= 0 && p.At.Sub(time.Unix(0, is.differentAt)) < window.Interval {
 		return is.different

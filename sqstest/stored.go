@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none, because AWS has no call that shows stored or
-// suppressed messages.
+// Deviations from AWS in this file: none. AWS does not show stored or suppressed messages, so
+// no comparison is possible.
 
 import (
 	"slices"
@@ -50,10 +50,9 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether to remove deleted messages from a list. The parameters are
-// its length and its number of undeleted messages. Removals are rare, so on average a call
-// visits only a few messages.
-func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
+// tooManyDeleted reports whether the deleted messages in a list outnumber the undeleted
+// messages by more than 1,024. Fewer can stay, because a removal visits the whole list.
+func tooManyDeleted(length, undeleted int) bool { return length > 2*undeleted+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }
 
@@ -67,20 +66,19 @@ func (q *Queue) find(sequence uint64) *message {
 	return nil
 }
 
-// original returns the message of which the parameter send is a duplicate. If q.stored no
-// longer has this message, the result has only the facts in the window's record r. The
-// caller holds q.mu.
-func (q *Queue) original(r window.Record[accepted], send Message) *message {
+// original returns the original of a duplicate, from the window's record r. If q.stored no
+// longer has the original, most fields of the result are empty. The caller holds q.mu.
+func (q *Queue) original(r window.Record[accepted], duplicate Message) *message {
 	if m := q.find(r.Value.sequence); m != nil {
 		return m
 	}
 	m := &message{sequence: r.Value.sequence}
 	m.MessageID = r.Value.messageID.String()
 	m.SequenceNumber = formatSequence(r.Value.sequence)
-	m.DeduplicationID = send.DeduplicationID
+	m.DeduplicationID = duplicate.DeduplicationID
 	m.AcceptedAt = r.From
 	if r.Value.groupScope {
-		m.GroupID = send.GroupID
+		m.GroupID = duplicate.GroupID
 	}
 	return m
 }

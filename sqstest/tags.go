@@ -19,8 +19,8 @@ const (
 	maxTagValue = 256
 )
 
-// TagQueue adds the tags to the queue's tags and replaces tags with equal keys, all or
-// none.
+// TagQueue adds tags to the queue. A new tag replaces an old tag with the same key. After an
+// error, all tags are unchanged.
 func (q *Queue) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
 	return inProcess(ctx, "TagQueue", in, q.tag)
 }

@@ -78,8 +78,8 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		// A standard queue refuses a deduplication ID. AWS's message is not recorded, so use
-		// its message for a delay on a FIFO queue (F-074).
+		// A standard queue refuses a deduplication ID. AWS's error text is not recorded, so use
+		// the error text of a FIFO queue for DelaySeconds (F-074).
 		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}

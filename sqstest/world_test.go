@@ -23,9 +23,9 @@ const (
 	send    kind = iota // sends the body s.a to the group s.b
 	batch               // sends the bodies s.a, s.a+1 and s.a in one batch to the group s.b
 	receive             // receives at most 1+s.a messages for 1+s.b seconds, with the attempt ID s.c unless zero
-	bury                // receives like receive, but from the dead-letter queue
-	remove              // deletes the last received message; for s.a = 1 the second last, and so on
-	change              // sets the visibility timeout of a received message, chosen as in remove, to s.b seconds
+	bury                // receives from the dead-letter queue, otherwise like receive
+	remove              // deletes a received message: the last if s.a is 0, the second last if s.a is 1
+	change              // sets the visibility timeout of the message that remove would delete, to s.b seconds
 	purge
 	redrive // starts a message move task
 	sleep   // waits for the duration pauses[s.a]

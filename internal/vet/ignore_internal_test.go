@@ -8,7 +8,7 @@ import (
 )
 
 func TestIgnoresCompliance(t *testing.T) {
-	for comment, want := range map[string]struct{ ours, ok bool }{
+	for comment, want := range map[string]struct{ native, ok bool }{
 		"//sqsfifo:ignore SF020 -- a demonstration":         {true, true},
 		"//sqsfifo:ignore SF002,SF020 -- a demonstration":   {true, true},
 		"//sqsfifo:ignore\tSF020\t-- a demonstration":       {true, true},
@@ -33,10 +33,10 @@ func TestIgnoresCompliance(t *testing.T) {
 		"//nolinter":                                        {},
 		"// an SF020 of which nothing is said, sqsfifo too": {},
 	} {
-		ours, ok := ignoresCompliance(comment)
+		native, ok := ignoresCompliance(comment)
 		assert.Equal(t, want.ok, ok, comment)
 		if ok {
-			assert.Equal(t, want.ours, ours, comment)
+			assert.Equal(t, want.native, native, comment)
 		}
 	}
 }

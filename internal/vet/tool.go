@@ -13,15 +13,15 @@ import (
 )
 
 // dependenciesFlag is a flag of the binary that "go vet" runs on each package (see
-// [ToolMain]). With the flag, the binary analyzes imported packages completely, and adds one
-// diagnostic to each package (see marker). Without the flag, the cache of the go command
-// (1.26) would lose findings:
+// [ToolMain]). With the flag, the binary also reports diagnostics about imported packages,
+// and adds one diagnostic to each package (see marker). Without the flag, the cache of the
+// go command (1.26) would lose findings:
 //
 //   - For an imported package, "go vet" requests and caches a result without diagnostics. A
 //     later run for this package would get the cached result.
 //   - If the go command is killed at the wrong moment, the cached result also lacks its
 //     diagnostics. [Run] notices the missing marker, and tries again with another value of
-//     the flag. Results for other flags come from a new analysis, not from the cache.
+//     the flag, so that the go command cannot use the cached result.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of an extra diagnostic about each package. A package without this
@@ -95,8 +95,9 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 // is the path of the request to analyze one package. The result is the path of a changed
 // copy in the same folder, or file if nothing must change.
 //
-// If all is false, only requests for packages of the main module change. Otherwise a later
-// call for such a package would get the cached result without diagnostics.
+// If all is false, only requests for packages of the main module change, because the user
+// may check these packages later. Without the change, the later call would get a cached
+// result without diagnostics.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

@@ -94,7 +94,7 @@ type Report struct {
 	// Findings are sorted by position, each once.
 	Findings []Finding
 
-	// Untested are the packages without a compliance test, sorted by import path.
+	// Untested are the packages without a compliance test, in the order of "go list".
 	Untested []Untested
 
 	// Packages is the number of checked packages, including their tests.

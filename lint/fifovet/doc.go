@@ -75,14 +75,14 @@
 //   - A message that a functional option completes is unknown, and so is a message that a
 //     function gets by value and returns. All elements of a slice count as one element.
 //     All attributes whose names come from a table count as one attribute.
-//   - Paths through a function matter only for the question whether a field is set. An
-//     ID that is minted and then overwritten is reported as a fallback.
-//   - Functions of other packages are known by facts: functions that end in a send, that
-//     return a clock reading or a random value, or that call a function again until
-//     success. The encoders, hashes and formatters of the standard library are known by
-//     name.
-//   - A retry is a loop, a function that calls itself or its argument again, or a
-//     retry by a caller within the package, up to three calls away.
+//   - Paths through a function matter only for the question whether a field is set. So a
+//     random ID in a field is reported even if the code always replaces this ID later.
+//   - Functions of other packages are known by facts: whether a function sends a message,
+//     returns a clock reading or a random value, or calls another function until success.
+//     The encoders, hashes and formatters of the standard library are known by name.
+//   - A retry is a loop around a send, a recursive call, or a function such as
+//     retry.Do(send). The retry may be in a caller within the package, up to three calls
+//     away.
 //   - The search for the origin of a value ends at files, databases, contexts,
 //     reflection and channels made by other functions.
 //   - The analyzer cannot decide whether the fields in a deduplication ID identify an

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// source is a Go expression for a field of a message. The expression may use the parameters
-// listed in the constant params. The function numbered replaces each "$" by a number, so
-// that names in different call sites are different.
+// source is a Go expression for a field of a message, such as e.ID. The test generates
+// functions with this expression and with the parameters in the constant params. In a name
+// such as count$, the "$" stands for the number of the generated function.
 type source struct {
 	name, expr string
 	decl       string // declarations for expr, or ""
@@ -99,7 +99,8 @@ const (
 	v2Value = `types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(%s)}`
 	far     = `"QueueUrl"`
 
-	// Parameters and arguments of a separate function that sends the message.
+	// Parameters and arguments of a function that sends a message. The placeholders %body
+	// and <group ...> are like those of a sender.
 	fieldParams = `body string, url string, <group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>`
 	fieldArgs   = `%body, %url, <group %group,> <dedup %dedup,> <attributes %attributes,>`
 	ownInput    = `&sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, <group MessageGroupId: &group,> <dedup MessageDeduplicationId: &dedup,> <attributes MessageAttributes: attributes,>}`
@@ -155,9 +156,8 @@ var queues = []queue{
 	{"unknown", "", `os.Getenv("QUEUE_URL")`, false},
 }
 
-// fill puts the expressions in fields into a sender's code. For example, it replaces %body
-// by fields["body"]. It deletes the code <name ...> if fields lacks the name; otherwise it
-// deletes only the brackets and the name.
+// fill replaces the placeholders in a sender's code. For example, "<group f(%group)>"
+// becomes "f(e.Account)" if fields["group"] is "e.Account", and "" if fields has no group.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

@@ -87,7 +87,8 @@ func shapesOf() []shape {
 				if w.name == "in a literal" || w.name == "in a loop" {
 					w = surroundings[0]
 				}
-				// One random group ID for all entries of a batch is not wrong.
+				// SF007 does not report this sender: a whole batch with one random group ID is in
+				// order.
 				if s.name == "v2 batch by append" {
 					continue
 				}
@@ -135,8 +136,8 @@ func shapesOf() []shape {
 				add("SF012", k == 0, src, c, s, q, surroundings[n%len(surroundings)], fields, decl, pre)
 			}
 		}
-		// Without a deduplication ID, the first call site breaks SF004: the body is a
-		// constant. In the second, the body contains a field of the event.
+		// Both call sites have no deduplication ID, so SQS compares bodies. The first breaks
+		// SF004: its body is a constant. The second has a field of the event in its body.
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
@@ -205,12 +206,12 @@ func shapesOf() []shape {
 	return all
 }
 
-// body is Go code that makes the body of a message from the event e and a second value. "@"
-// stands for the expression of the second value, such as time.Now().
+// body is Go code for the body of a message. The placeholder "@" stands for a value in the
+// body, such as time.Now().
 type body struct {
 	name, decl, pre, expr string
 	fixed                 string // if not "", replaces expr in the correct call site
-	clock                 bool   // "@" must be a time.Time
+	clock                 bool   // the placeholder "@" needs a time.Time
 	limit                 string
 }
 

@@ -193,10 +193,12 @@ func (l loading) Errorf(format string, args ...any) {
 	}
 }
 
-// count counts the call sites of one group, for example of one sender.
+// count has numbers of generated call sites, for example of all sites with one sender.
 type count struct {
-	wrong, found   int // call sites that break a rule, and the number with a finding
-	right, flagged int // correct call sites, and the number with a finding
+	wrong   int // call sites that break a rule
+	found   int // wrong call sites with a finding
+	right   int // call sites without a fault
+	flagged int // right call sites with a finding
 }
 
 func (c count) String() string {

@@ -20,9 +20,9 @@ import (
 // begins with a comment "site name: right" or "site name: wrong SF001" (the code breaks the
 // rule), and ends at the next such comment.
 type site struct {
-	name string
-	rule string // the rule that the code breaks, or ""
-	in   string // function with the finding, if the finding is outside of the call site
+	name   string
+	rule   string // the rule that the code breaks, or ""
+	callee string // function with the finding, if the site only calls this function
 
 	pos, end token.Pos
 }
@@ -43,20 +43,20 @@ func sitesOf(t *testing.T, pass *analysis.Pass) []site {
 				if len(sites) > first {
 					sites[len(sites)-1].end = c.Pos()
 				}
-				sites = append(sites, site{name: m[1], rule: m[2], in: m[3], pos: c.Pos(), end: file.FileEnd})
+				sites = append(sites, site{name: m[1], rule: m[2], callee: m[3], pos: c.Pos(), end: file.FileEnd})
 			}
 		}
 	}
 	return sites
 }
 
-// findings returns the diagnostics within the call site s, or within the function s.in if
-// s.in is not "".
+// findings returns the diagnostics in the function s.callee, or in the call site itself if
+// s.callee is empty.
 func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysis.Diagnostic {
 	pos, end := s.pos, s.end
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && s.in != "" && fn.Name.Name == s.in {
+			if fn, ok := decl.(*ast.FuncDecl); ok && s.callee != "" && fn.Name.Name == s.callee {
 				pos, end = fn.Pos(), fn.End()
 			}
 		}
@@ -71,7 +71,7 @@ func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysi
 }
 
 // missed lists the wrong call sites for which the analyzer has no finding. docs/rules.md
-// gives the reason for each call site under its rule.
+// lists these limits.
 var missed = []string{"functional option", "input by value", "table of names"}
 
 // TestSites checks the analyzer on call sites like those of real programs. At least 95 % of

@@ -40,16 +40,16 @@ type evidence struct {
 	// and the suite calls Send until Send reports success.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events in stored order. The order is at risk, because
-	// the queue throttles its first calls. The suite repeats Send until it succeeds.
+	// ordered has the messages of all events in stored order. The queue throttles its first
+	// calls, and the suite repeats Send for an event until Send succeeds.
 	ordered []sqstest.Message
 
 	storm loadCounts
 }
 
-// gather makes the sends that the comments in the type evidence describe, and returns the
-// results. The function letTimePass returns after time has passed on the producer's clock:
-// the given time in virtual time, otherwise about a second.
+// gather makes the sends described in the type evidence, and returns the results. The
+// function letTimePass advances the producer's clock by the given duration, or, in real
+// time, by about a second.
 func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -174,11 +174,12 @@ func (e *evidence) hasNoFailure() bool {
 	return true
 }
 
-// loadCounts are the counts of the retry storm, an example of the KFM glossary: 80 events a
-// second for ten minutes, with a duplicate attempt for 6 % of the events.
+// loadCounts are the counts of the retry storm: 80 events a second for ten minutes. For 6 %
+// of the events there is a duplicate attempt, a second send of an earlier event. The numbers
+// are from the KFM glossary.
 type loadCounts struct {
 	events, duplicates int // number of events and of duplicate attempts
-	accepted           int // number of duplicate attempts that the queue stored; must be 0
+	accepted           int // number of stored duplicate attempts; must be 0
 	example            sqstest.Message
 }
 
@@ -191,9 +192,8 @@ const (
 	stormCycle   = 100
 	stormRepeats = 6
 
-	// Most events of the storm are background messages: copies of the producer's first
-	// message with other dedupe keys. At most one in stormProducerShare duplicate attempts
-	// repeats an event of the producer; the rest repeat background messages.
+	// At most every tenth duplicate attempt is a Send of the producer. All others repeat
+	// background messages: copies of the producer's first message with other dedupe keys.
 	stormProducerShare = 10
 
 	// A duplicate attempt comes at most stormSafe events (200 seconds) after its original.

@@ -181,8 +181,8 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why the case could not be judged, or "". Either another case
-	// reports a defect, or no two of the Events share a message group.
+	// NotJudged says why the suite could not judge the case, or is "". For example, a defect
+	// found by another case hides the result, or no two Events share a message group.
 	NotJudged string
 }
 
@@ -193,8 +193,8 @@ type Result struct {
 // Results runs in real time, a little over a second, and cannot move the producer's clock.
 // So if the body contains the current time, Results is less exact than [TestProducer]:
 //
-//   - An exact time differs in every send. The case "Replay Window Collision" therefore
-//     fails, in place of "Determinism Over Time".
+//   - The case "Replay Window Collision" needs two sends at the same instant. With an exact
+//     time this case fails, and "Determinism Over Time" is not judged.
 //   - A time rounded to more than a second may stay unnoticed.
 func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	e, err := s.gather(ctx, func(time.Duration) {

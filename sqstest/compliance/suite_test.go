@@ -59,8 +59,8 @@ func TestCompliantProducerPasses(t *testing.T) {
 	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
 }
 
-// A producer of another organization passes if Suite.Organization has the producer's
-// organization, and fails without Suite.Organization.
+// The events of this producer are from the organization acme, not kfm. The producer passes
+// only if Suite.Organization is also acme.
 func TestOrganization(t *testing.T) {
 	send := func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 		producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Refresh]{
