@@ -252,7 +252,7 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	}
 	for _, a := range as {
 		safe := func(before time.Time) bool { return !before.Add(modelDelivery).After(a.at.Add(modelInterval)) }
-		if a.sub.e.Route == s.e.Route && a.concerns(s) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) {
+		if a.sub.e.Route == s.e.Route && a.concerns(s) && !a.isUnnoticed(as, s.made) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) {
 			m.fail(s, "a resend before %s is not safe: accepted at %s", m.time(doubt.ResendBefore), m.time(a.at))
 		}
 	}
@@ -283,6 +283,10 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			case modelInDoubt(earlier) && (later.err != nil || later.reportedAt > earlier.reportedAt):
 				// The earlier event was reported in doubt at a time when the later event
 				// had no receipt. The caller could not assume an order.
+				continue
+			case modelInDoubt(earlier) && m.slow && late.request.endedAt < first.request.startedAt:
+				// The earlier event was in doubt when the later event was sent. A slow
+				// callback delayed its report.
 				continue
 			case earlier.receipt.MessageID != "" && earlier.receipt.MessageID != late.id:
 				// Another producer had already stored the earlier event: the receipt
