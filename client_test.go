@@ -204,7 +204,7 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 	}
 }
 
-// mutedClient removes the MD5 digests from the answers, like some SQS emulators.
+// mutedClient removes the MD5 digests from the answers to batches, like some SQS emulators.
 type mutedClient struct{ *sqstest.Queue }
 
 func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
@@ -215,8 +215,10 @@ func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, err
 }
 
-// SendBatch succeeds if the answer of SQS has no digests. SendBatch also succeeds if the
-// answer has a digest of attributes for a message sent without attributes.
+// The answer to a batch has no digests. It does not prove that SQS stored the events, so the
+// producer sends them again. SendBatch succeeds when each event is sent alone, because these
+// answers have digests. SendBatch also succeeds if the answer has a digest of attributes for a
+// message sent without attributes.
 func TestAnswersWithoutDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -205,7 +205,8 @@ type Telemetry struct {
 	//
 	// The first failure of an outage is reported immediately. Further records report the
 	// number of failures after one minute, after eleven minutes and then hourly. The last
-	// record reports the end. Failures in the minute after an outage are not reported.
+	// record reports the end. In the first minute after an outage, failures are only
+	// counted: the next record about failures includes them.
 	//
 	// The handler runs on a separate goroutine, so a slow handler delays no event. At
 	// most 1,000 records wait for the handler, and further records are dropped.

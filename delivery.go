@@ -84,9 +84,10 @@ type Delivery struct {
 	// second message.
 	RetryFor time.Duration
 
-	// StartFor replaces RetryFor while the failing service, SQS or Config.Store, has
-	// never answered this producer. StartFor counts from the call of Send. Zero means 15
-	// seconds, because the network of a new pod may be late.
+	// StartFor limits the retries, in addition to RetryFor, while the failing service,
+	// SQS or Config.Store, has never answered this producer. StartFor counts from the
+	// call of Send. Zero means 15 seconds, because the network of a new pod may be late.
+	// StartFor has no effect after an attempt that may have stored the event.
 	//
 	// An error for missing credentials, a wrong region or host, a missing permission or a
 	// missing queue does not count as an answer. StartFor therefore limits the retries

@@ -70,8 +70,9 @@ type InDoubtError struct {
 	// compare them with the wall clock.
 	//
 	// With Config.Store, the attempt may be from another producer or from before a
-	// restart. Zero times mean that the store has not answered about the event. A resend
-	// is then safe at any time, because the producer asks the store first.
+	// restart. The times then come from the store. Zero times mean that the store has not
+	// answered about the event. A resend is then safe at any time, because the producer
+	// asks the store first.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason for no attempt.

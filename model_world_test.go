@@ -146,9 +146,9 @@ var modelFaults = []string{
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// faultOf chooses the fault of one request, or "" for none. In a period with a fault,
-// most requests have the fault of the period. For the other requests, w.odds has the
-// probability of each fault.
+// faultOf chooses the fault of one request, or "" for none. In a period with a fault, at
+// least half of the requests have the fault of the period. For the other requests, w.odds
+// has the probability of each fault.
 func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.periods {
 		if now.Before(d.until) {

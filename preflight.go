@@ -77,8 +77,9 @@ type inspector struct {
 	nextRequest time.Time     // earliest time of the next request for the attributes
 	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
 
-	// hasFailed is true after the first failed request. From then on, a send does not
-	// wait for a request in flight, because the request will probably fail too.
+	// hasFailed is true after the first request that failed or showed an unusable queue.
+	// From then on, a send does not wait for a request in flight, because this request
+	// will probably fail too.
 	hasFailed bool
 }
 
@@ -100,9 +101,10 @@ func (i *inspector) maxSize() int {
 // check returns a [*QueueError] if the queue cannot take the messages. It returns nil for
 // a usable queue, and if the attributes are unknown.
 //
-// To learn unknown attributes, check makes a request, but not within ten seconds
-// (askAgain) of a failed request. If another caller's request is in flight, check waits
-// for the end of the request or of ctx, unless hasFailed is true.
+// To learn unknown attributes, check makes a request, but not in the ten seconds
+// (askAgain) after a request that failed or showed an unusable queue. If another caller's
+// request is in flight, check waits for the end of the request or of ctx, unless hasFailed
+// is true.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil

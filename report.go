@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude ends the attempts of a submission that SQS has not confirmed, and returns the
-// fate of the event. The fate is Stored if the event is known to be stored by another
-// submission.
+// Conclude ends the attempts of a submission and returns the fate of the event. The
+// dispatcher has not yet seen a confirmation of SQS. The fate may still be Stored: another
+// submission may have stored the event, or the confirmation has just arrived.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -20,7 +20,7 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	}
 	switch {
 	case fate != attempt.Stored:
-	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // the report waits until the store has the result
+	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // the report waits for the store, at most Store.Timeout
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
 	default: // the report does not wait for the store, for example if the event's context has ended
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)

@@ -360,9 +360,9 @@ func (c *sender) noteRequest(answers []attempt.Answer, load attempt.Load, err er
 	}
 }
 
-// GiveUpAt returns the time at which the retries of a failed event end, if this is
-// earlier than the end of Delivery.RetryFor. Otherwise it returns zero. Two failures end
-// the retries early:
+// GiveUpAt returns a time limit for the retries of a failed event, in addition to
+// Delivery.RetryFor. The zero time means no additional limit. Two failures limit the
+// retries:
 //
 //   - The service has never answered: the retries end after Delivery.StartFor.
 //   - The store refuses all writes: the retries end immediately.

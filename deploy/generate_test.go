@@ -154,7 +154,7 @@ func indented(t *testing.T, v any) string {
 	return b.String()
 }
 
-// The files of this folder are up to date with the tables in table_test.go.
+// The generated files are up to date with the tables in table_test.go and promtool_test.go.
 func TestGenerated(t *testing.T) {
 	for file, text := range map[string]string{
 		"grafana/sqsfifo.json": indented(t, dashboard()), "cloudwatch/alarms.json": indented(t, cloudwatch()),

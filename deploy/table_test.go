@@ -1,7 +1,8 @@
 package deploy
 
 // The tables in this file define the panels of the Grafana dashboard, the Prometheus alerts
-// and the CloudWatch alarms. generate_test.go makes the files of this folder from them.
+// and the CloudWatch alarms. generate_test.go makes the files for these programs from them.
+// The tests of the alerts have their own table in promtool_test.go.
 
 // q is the name of the label that holds a queue's name in the library's metrics.
 const q = "messaging_destination_name"

@@ -196,8 +196,9 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 // the program's standard output.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	// Ignore the error of Write. It means that the program has ended, and the select below
-	// reports this, because p.answers is closed.
+	// Ignore the error of Write. If the program has ended, p.answers is closed and the select
+	// below reports this. If the program has only closed its input, the time limit ends the
+	// wait.
 	go func() { _, _ = p.in.Write(line) }()
 	late := time.NewTimer(timeout)
 	defer late.Stop()

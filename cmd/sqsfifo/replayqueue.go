@@ -162,8 +162,8 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		// RunQueue lets each message of a dry run fail, so that it stays in the queue, and
-		// would log every group as blocked. Turn the log off.
+		// In a dry run, RunQueue lets the first message of each group fail, so that the group
+		// stays in the queue. It would log every group as blocked. Turn the log off.
 		q.Logger = nil
 	}
 	report, err := replay.RunQueue(ctx, q)

@@ -155,8 +155,9 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// newPrebuiltProducer returns a producer that sends messages built by an input.Builder. The
-// producer must not build messages, so its function Identify always returns an error.
+// newPrebuiltProducer returns a producer for complete messages: from an input.Builder, or
+// from the source of a replay. The producer must not build messages, so its function Identify
+// always returns an error.
 func newPrebuiltProducer(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

@@ -21,7 +21,7 @@ import (
 // root is the folder of the module.
 const root = "../../"
 
-// exceptions has packages and errors that the guides may omit, each with the reason.
+// exceptions has the packages and errors that no guide names, each with the reason.
 var exceptions = map[string]string{
 	"idempotency/storetest/producertest": "part of storetest, for authors of stores",
 }

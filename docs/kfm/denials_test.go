@@ -58,9 +58,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// wrongDenials checks each line with a match of denial. The line must contain a key of the
-// map known, and the key's value must not match an exported name. The map seen gets each key
-// found.
+// wrongDenials returns the errors in the lines with a match of denial. Such a line must
+// contain a key of the map known, and the key's value must not match an exported name. For
+// each key found, wrongDenials sets seen[key] to true.
 func wrongDenials(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

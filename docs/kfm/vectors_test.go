@@ -366,7 +366,8 @@ func TestEveryRuleHasAVector(t *testing.T) {
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
 // A rule in the specification may list lint rules, as in "(SF001 to SF004)". If an input
-// breaks the rule, a [sqsfifo.ViolationError] must name one of these lint rules.
+// breaks the rule and the error is a [sqsfifo.ViolationError], the error must name one of
+// these lint rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {

@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The program sends the readings of a gauge until SIGTERM. It prints exactly one outcome
-// for each reading, and the outcomes agree with the messages in the queue.
+// The program gets SIGTERM while its queue is healthy, throttles, is unreachable or never
+// answers. It prints exactly one outcome for each reading taken from the gauges, and the
+// outcomes agree with the messages in the queue.
 func TestEveryEventHasItsOutcomeAfterSIGTERM(t *testing.T) {
 	for _, tc := range []struct {
 		queue string
@@ -144,8 +145,8 @@ func (c *child) judge(t *testing.T, q *sqstest.Queue) map[string]int {
 	return fates
 }
 
-// When the source of gauge readings ends, the program sends the readings it has and ends
-// without a signal.
+// When the source of gauge readings ends, the function forward sends the readings that it
+// took, and returns without a signal.
 func TestTheReadingsEnd(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

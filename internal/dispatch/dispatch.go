@@ -33,8 +33,9 @@
 //     While calls of Report block, more reporters start, up to about one for each group
 //     with an outcome to report.
 //
-// An idle dispatcher has no goroutines. Close waits until all goroutines have ended. Timers
-// and ended contexts call only short functions, in goroutines of the Go runtime.
+// An idle dispatcher has no goroutines. Close waits until all goroutines have ended, but at
+// most [Grace] after the end of its context. Timers and ended contexts call only short
+// functions, in goroutines of the Go runtime.
 //
 // # Locks
 //
@@ -97,8 +98,9 @@ type Sender[M any] interface {
 	// answer has already shown that SQS stored the item.
 	//
 	// When the context of an item ends, the dispatcher calls Conclude immediately, even
-	// during a call of Admit or Send for the item. After Conclude, Admit must not admit
-	// the item: SQS could otherwise store the item although Conclude has returned NotStored.
+	// during a call of Admit, Prepare or Send for the item. After Conclude, Admit must not
+	// admit the item: SQS could otherwise store the item although Conclude has returned
+	// NotStored.
 	Conclude(it *Item[M]) attempt.Fate
 
 	// Release returns the final fate of an item. The dispatcher calls Release once after
@@ -206,7 +208,7 @@ type Options struct {
 	Policy   Policy
 	RetryFor time.Duration // time for retries after the first attempt
 	// While another request is under way, a request waits up to Linger for further items,
-	// unless it is full.
+	// unless it is full. It does not wait during Flush or after Close.
 	Linger   time.Duration
 	InFlight int // maximum number of concurrent requests
 	Items    int // size of the buffer in items

@@ -10,7 +10,7 @@ import (
 // Item is a message in the dispatcher, from Submit until its outcome is reported.
 //
 // Before Submit, the caller sets the exported fields except Outcome. After Submit, only
-// Sender.Revise changes these fields.
+// Sender.Revise changes these fields, until the dispatcher clears Message.
 type Item[M any] struct {
 	// Message belongs to the sender. After the report of the outcome, the dispatcher sets
 	// Message to the zero value, to free memory.

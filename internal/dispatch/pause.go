@@ -98,7 +98,8 @@ func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 
 func (p *Pause) isOver(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// endPauses removes pauses after their time Until.
+// endPauses removes pauses after their time Until. A pause behind a pause that is not over
+// stays (see pauseOf).
 func (d *Dispatcher[M]) endPauses(now time.Time) {
 	for group := range d.pauses {
 		d.pauseOf(group, now)

@@ -61,9 +61,9 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	}
 }
 
-// nextToPrepare returns the first unprepared item after the given item. It returns nil if
-// there is no such item, or if this item is being prepared or must not share a request
-// with earlier items (mayShareRequest).
+// nextToPrepare returns the first item after the given item that has no outcome and is
+// neither prepared nor being prepared. It returns nil if there is no such item, or if this
+// item is not waiting or must not share a request with earlier items (mayShareRequest).
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next

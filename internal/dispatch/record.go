@@ -288,7 +288,7 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 }
 
 // noteOvertaker records that the given request may have stored a later item of the group.
-// If a newer request stores this item, the item has been overtaken.
+// If a newer request stores this item, the item may have been overtaken.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():

@@ -16,8 +16,8 @@ type Ended struct {
 	// event's deduplication ID: SQS then drops a resend of the event.
 	Drops bool
 
-	// Attempted sets Duplicate to true if SQS had stored the event before this
-	// submission.
+	// Attempted sets Duplicate to true if the answer proves that another submission or
+	// another process had already stored the event in SQS.
 	Duplicate bool
 
 	// Waiter is notified when SQS's confirmation of the event is written to the store, or

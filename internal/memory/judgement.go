@@ -62,8 +62,9 @@ type Judgement struct {
 	// Collide. With Record.SendAnyway, it may be set with any Kind.
 	Collision Collision
 
-	// Again is true if an earlier submission had already sent the event. It is valid if
-	// Kind is Known, and also if Kind is Go for the submission's first attempt.
+	// Again is true if an earlier submission had already sent the event. A send that SQS
+	// refused does not count. Again is valid if Kind is Known, and also if Kind is Go for
+	// the submission's first attempt; it then says only what this process sent.
 	Again bool
 
 	// Drift means that the store has recorded the event with other bytes or another
@@ -272,8 +273,9 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	m.claims.Prepare(ctx, claims)
 }
 
-// claimInStore claims the events of the attempts in the store, in one write. An attempt
-// already forbidden by mustHold or judgeInProcess needs no claim.
+// claimInStore claims the events of the attempts in the store, normally in one write. It
+// claims no event whose attempt already has a Kind, for example from judgeInProcess. But it
+// may claim the event of an attempt that must wait (mustHold).
 func (m *Memory) claimInStore(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !mustHold(attempts, i) {
@@ -291,8 +293,8 @@ func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// retainedDelay is the delay before the next call of Admit if an earlier submission still
-// needs this process's old record of the event (process.Retained).
+// retainedDelay is the delay before the next call of Admit if an earlier submission may
+// still need this process's old record of the event (process.Retained).
 const retainedDelay = time.Second
 
 // judgeInProcess sets Kind to Collide or Late if this process's memory already forbids

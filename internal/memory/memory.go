@@ -108,8 +108,7 @@ type Instant = process.Instant
 // Message holds an event's bytes as recorded in the store.
 type Message = store.Message
 
-// StoreStats counts claims in the store, written results and releases of claims, and
-// errors.
+// StoreStats counts claims in the store, results and releases of claims, and errors.
 type StoreStats = store.Stats
 
 // Record holds the data of one submission of an event. The zero Record is ready for use.
@@ -200,8 +199,9 @@ func (r *Record) BodyHash() string {
 	return r.event.BodyHash()
 }
 
-// WasSentHere reports whether this process had sent the event before. Call it before the
-// submission's first Admit: later, the submission's own attempts count too.
+// WasSentHere reports whether this process had sent the event before. A send that SQS
+// refused does not count. Call it before the submission's first Admit: later, the
+// submission's own attempts count too.
 func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
@@ -237,7 +237,7 @@ func (m *Memory) Len() int { return m.process.Len(m.process.Now()) }
 // time.
 func (m *Memory) Held() int { return m.process.Held() }
 
-// Sweep frees all events forgotten by SQS and reports whether the memory is empty. Call
+// Sweep frees the events forgotten by SQS and reports whether the memory is empty. Call
 // Sweep once a minute.
 func (m *Memory) Sweep() (empty bool) { return m.process.Sweep(m.process.Now()) }
 

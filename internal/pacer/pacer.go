@@ -137,7 +137,9 @@ const (
 // the calls.
 const (
 	// The pacer keeps the safe rate until holdTime has passed and holdCalls calls were
-	// successful. After holdMost, it tries a higher rate in any case.
+	// successful. After holdMost, it tries a higher rate even after fewer successful
+	// calls. These times begin again with each period, so the pacer tries no higher rate
+	// while few calls start (see inUse).
 	holdCalls = 800
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second

@@ -214,8 +214,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Two producers of one queue share their metrics. The metric for the age of the oldest
-// event covers the events of both. No counter falls when one producer is closed.
+// Two producers of one queue share their metrics. The metric for the age of the oldest event
+// has the larger of the two producers' ages. No counter falls when one producer is closed.
 func TestTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -185,8 +185,8 @@ type killingServer struct {
 	hit       bool
 }
 
-// startChild starts a child. The child will be killed during its send request number
-// untilKill, counted from 1, or never if the number is negative.
+// startChild starts a child. The child will be killed during or shortly after its send
+// request number untilKill, counted from 1 (see moment), or never if the number is negative.
 func (d *killingServer) startChild(untilKill int, when moment, delay time.Duration, child *exec.Cmd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -152,8 +152,9 @@ func TestLateAssumeSent(t *testing.T) {
 	})
 }
 
-// The relay ends a running send when the time ResendFor is over. A later retry by the
-// sender could be stored twice, because SQS may have forgotten the first attempt.
+// The relay ends a running send when the time ResendFor is over, and the row is then late.
+// After a later retry by the sender, SQS could have the message twice, because SQS may have
+// forgotten the first attempt.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

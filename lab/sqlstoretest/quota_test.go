@@ -114,6 +114,7 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 
 // A store with quota 1 finds no record of a key. Another store then claims the key, which
 // uses up the quota. The first store's claim of the same key is InProgress, not OverQuota.
+// Its claim of a new key is OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})

@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 		name    string
 		open    func(t *testing.T) database
 		setting string // the setting that Open refuses, or ""
-		names   string // Weaknesses with AllowLoss; "" if Open still refuses the setting
+		names   string // Weaknesses with AllowLoss, joined; "" without any, or if Open still refuses
 	}{
 		{"SQLite as advised", newSQLiteFor, "", ""},
 		{"SQLite, rollback journal", file("_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"), "", ""},

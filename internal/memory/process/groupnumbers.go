@@ -1,9 +1,10 @@
 package process
 
 // groupNumbers is a hash table with the highest known sequence number of each message
-// group. The hash of a group selects a set of eight entries. If all eight are in use and
-// the table cannot grow further, a new group replaces an old group of the set. A later
-// duplicate in the old group may then go unnoticed.
+// group, for at most maxEntries groups. The hash of a group selects a set of eight entries.
+// If all eight are in use and the table cannot grow further, a new group replaces the
+// group with the lowest number. A later duplicate in the replaced group may then go
+// unnoticed.
 //
 // Unlike a map, the table has no pointers and makes no garbage in steady state.
 type groupNumbers struct {

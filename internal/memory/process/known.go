@@ -141,8 +141,8 @@ const (
 
 	// Retained: an earlier submission may still need the Memory's old record of the
 	// event, so this submission cannot replace the record yet. SQS has already forgotten
-	// the event. This happens only in the first two minutes after a suspension of the
-	// machine. Ask again later.
+	// the event. This happens only after a suspension of the machine, normally for at most
+	// two minutes. Ask again later.
 	Retained
 
 	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.

@@ -136,8 +136,9 @@ func (m *Memory) Wall(i Instant) time.Time {
 // Conclude forbids further attempts of a submission: no later Admit of the submission
 // returns Go. Conclude is safe while another goroutine calls Admit or Record.
 //
-// Conclude returns the current knowledge of the event. For a stored event, duplicate
-// reports whether another submission stored it.
+// Conclude returns the current knowledge of the event. For a stored event, duplicate is
+// false only if SQS confirmed an attempt of this submission and Record reported no
+// duplicate. If the event is not stored, duplicate is false.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,9 +171,9 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt.
 //
-// With the Kind Go, the attempt counts as under way and the event is in doubt. The caller
-// must then call Record, even without a request. Any other Kind leaves the Memory
-// unchanged.
+// With the Kind Go, the attempt has begun, and the event is in doubt unless it is already
+// stored. The caller must then call Record, even without a request. Any other Kind begins
+// no attempt.
 func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -314,10 +315,10 @@ type Result struct {
 // Least and at most Most. Both are negative if SQS's clock is behind.
 type Lead struct{ Least, Most time.Duration }
 
-// Record records the result of an attempt that Admit permitted. It returns true only if
-// SQS's answer proves that another submission or another process had already stored the
-// event. It returns false if an earlier attempt of this submission may have stored the
-// event.
+// Record records the result of an attempt that Admit permitted. It returns true only with
+// proof of a duplicate: SQS stored the message of its answer before this submission's
+// first attempt, or had already confirmed this message to another submission. If only
+// earlier attempts of this submission can have stored the message, Record returns false.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -339,7 +340,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		case duplicate && isNew && id == byKey.messageID():
 			accepted, when = byKey.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
-			// The sequence number does not show when SQS accepted the first copy. But SQS
+			// The sequence number does not prove when SQS accepted the first copy. But SQS
 			// still remembers this copy, so SQS accepted it at most window.Interval ago.
 			accepted, when = now.Add(-window.Interval), earlierTime
 		}
@@ -375,7 +376,9 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 type acceptTime uint8
 
 const (
-	// unknownTime: the sequence number does not show when SQS accepted the message.
+	// unknownTime: the sequence number contains no time, or a time that proves nothing.
+	// For example, the time is not before the submission's first attempt, or it is
+	// memorySpan ago or earlier.
 	unknownTime acceptTime = iota
 
 	// recentTime: SQS accepted the message less than window.Slack ago. This is the usual
@@ -456,8 +459,10 @@ func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	}
 }
 
-// Sweep frees all events certainly forgotten by SQS, releases their memory and reports
-// whether m is empty. The owner calls Sweep when idle, for example once a minute.
+// Sweep frees the events certainly forgotten by SQS, releases their memory and reports
+// whether m is empty. After a suspension of the machine, it keeps old events for waiting
+// submissions (see expiryClock). The owner calls Sweep when idle, for example once a
+// minute.
 //
 // Sweep takes about 15 ms per million freed events. About twice a millisecond, it unlocks
 // m for other calls.

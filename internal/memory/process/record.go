@@ -31,8 +31,9 @@ const (
 	// event.
 	unproven summary = 2
 
-	// overlapping is set when an attempt starts while another is under way. It is cleared
-	// when no attempt is under way.
+	// overlapping is set when an attempt starts while another is under way. It is also set
+	// if an attempt that the record does not count ends without proof meanwhile (see
+	// endUnproven). It is cleared when no attempt is under way.
 	overlapping summary = 4
 
 	// oneAttempt is added to the summary when an attempt starts, and subtracted when the

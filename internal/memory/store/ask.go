@@ -136,8 +136,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 
 // Prepare claims up to [idempotency.MaxBatch] events in advance, in one durable write, so
 // that the next Ask need not wait for the store. It omits claims that are already
-// granted. After a failed store call, Prepare does nothing for about a second
-// (pauseAfterFailure).
+// granted. During the pause after a failed store call, Prepare does nothing (see
+// pauseAfterFailure).
 //
 // The next Ask of an event makes no store call in two cases:
 //

@@ -7,10 +7,10 @@
 //
 // Guarantees: [Claimant.Ask] grants an attempt only under a durable claim with a lease
 // covering the attempt. If an earlier attempt may have arrived, Ask grants another
-// attempt only while SQS still recognises the event. After an attempt, the claimant
-// records only what is proven: an attempt in doubt leaves the claim unchanged. The
-// claimant keeps proven outcomes until the store takes them, for at most an hour and at
-// most [maxQueued] events.
+// attempt only while SQS still recognises the event; with the policy's option Resend, it
+// also grants a later attempt. After an attempt, the claimant records only what is proven:
+// an attempt in doubt leaves the claim unchanged. The claimant keeps proven outcomes until
+// the store takes them, for at most an hour and at most [maxQueued] events.
 //
 // Limits: a process suspended between its last lease check and the network may send after
 // the end of its lease; SQS drops a duplicate only within its deduplication interval. With
@@ -204,8 +204,9 @@ type Known struct {
 	// stored a message.
 	Ours bool
 
-	// Err explains why the last call of LookUp or Ask gave no permission to send;
-	// otherwise nil.
+	// Err is set if the last call of LookUp, Prepare or Ask got no answer from the store,
+	// or an answer that forbids sending now; otherwise nil. With Options.FailOpen, Ask may
+	// permit an attempt although Err is set.
 	Err error
 }
 
@@ -240,8 +241,8 @@ const (
 	// Duplicate: the event is stored. Claim.Known has the result.
 	Duplicate
 
-	// Wait: another claimant has claimed the event, or the store does not answer. Call
-	// Ask again after Judgement.Delay.
+	// Wait: no attempt may start now: for example, another claimant has claimed the event,
+	// or the store does not answer. Call Ask again after Judgement.Delay.
 	Wait
 
 	// Other: the store's record of the event has another message: other bytes or another
@@ -371,6 +372,7 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 //   - If the store may have granted the claim but did not answer, Release keeps the
 //     claim's token. With this token, the next submission of the event can renew the
 //     claim (see resume).
+//   - Otherwise, Release does nothing.
 func (c *Claimant) Release(k *Claim) {
 	if k.Known().Ours {
 		return

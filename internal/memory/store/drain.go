@@ -97,7 +97,8 @@ func (l *finishQueue) sleep(d time.Duration) {
 
 // writeBatch writes a batch of updates to the store and returns one error for each
 // update. If the store is not a Writer, writeBatch makes one call for each update, all at
-// the same time.
+// the same time. After ErrAmbiguous (the store may or may not have written the update), it
+// repeats such a call once.
 func (c *Claimant) writeBatch(batch []*queuedUpdate) []error {
 	// No other error replaces errEnded if the store ends the goroutine of a call
 	// (runtime.Goexit).

@@ -152,8 +152,7 @@ func (c *Claimant) mustPace() bool {
 }
 
 // await adds a waiter to a queued result, or to a result being written. It starts the
-// timer for giveUpWaiting, which ends the wait after the store timeout. The caller holds
-// mu.
+// timer for giveUpWaiting, unless the timer is running. The caller holds mu.
 func (c *Claimant) await(e *queuedUpdate, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
@@ -174,9 +173,9 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting ends the wait for each result that the store has not recorded within the
-// store timeout: it calls Recorded(false) on the waiters. The results stay queued and may
-// still be written.
+// giveUpWaiting ends the wait for each result that was queued at least the store timeout
+// ago and is not recorded yet: it calls Recorded(false) on the waiters. The results stay
+// queued and may still be written.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()

@@ -77,7 +77,7 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// The kind [Auto] becomes the kind of the first line without an error. Here line 1 is an
+// The kind [Auto] becomes the kind of the first object that fits the flags. Here line 1 is an
 // envelope and does not fit the flags, so line 2 may still be a payload.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)

@@ -7,11 +7,11 @@
 // Guarantee: the page is one file; see package page. A finding is a message with a bad
 // outcome: lost, delivered again, refused, or stored with the dedupe key of an earlier
 // message but a different body. The page of a log with at most [MaxMessages] messages shows
-// every message. For a longer log, the page shows the number of messages, and the findings
-// with their related messages. The memory of a [Recorder] then depends on the number of
-// messages within a deduplication interval, not on the length of the log. The page shows
-// bodies and attributes of findings only, shortened, and only if the caller passes these
-// messages in [Options].Texts.
+// every message. For a longer log, the page shows the counts of all messages (by kind, group
+// and time), and the findings with their related messages. The memory of a [Recorder] then
+// depends on the number of messages within a deduplication interval, not on the length of the
+// log. The page shows bodies and attributes of findings only, shortened, and only if the
+// caller passes these messages in [Options].Texts.
 //
 // Limits: times are shown in milliseconds. For a log of more than MaxMessages messages, the
 // page shows at most [MaxFindings] findings of each kind. Bodies and attributes are shown of
@@ -91,7 +91,8 @@ type Options struct {
 	Scope   string
 	Replays []time.Duration
 	// Texts has the messages in the log lines from [Recorder.Wanted], except unreadable
-	// messages. The page shows their bodies and attributes. With nil Texts it shows none.
+	// messages. The page shows their bodies, shortened, and the attributes that differ. With
+	// nil Texts it shows none, and says so.
 	Texts map[Place]sqstest.TimedMessage
 }
 
@@ -221,9 +222,9 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// addFinding stores the rows of a finding and of its related messages, for at most
-// MaxFindings findings of each kind. For the method Wanted, it stores the log lines of at
-// most MaxTexts findings of each kind except Again.
+// addFinding stores the rows of a finding and of its related messages, for the first
+// MaxFindings findings of each kind. For the method Wanted, it stores the log lines of the
+// first MaxTexts findings of each kind except Again.
 func (r *Recorder) addFinding(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

@@ -58,7 +58,8 @@ var secondsPerUnit = map[string]float64{
 }
 
 // minRoundingSeconds separates rounded times from exact clock readings. For example,
-// time.Now().Unix()/300 changes only every 300 seconds, so it counts as a rounded time.
+// time.Now().Unix()/300 changes only every 300 seconds, so it counts as a rounded time. A
+// time that changes after less than minRoundingSeconds counts as an exact clock reading.
 const minRoundingSeconds = 60
 
 func unitOf(v ssa.Value) float64 {

@@ -105,7 +105,8 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 //   - NondetFact: the function returns a clock reading or a random value
 //   - DerivedFact: the name suggests a new identifier, but the result depends only on the
 //     arguments
-//   - CallsFact: the function calls one of its arguments, once or until the call succeeds
+//   - CallsFact: the function calls one of its arguments until the call succeeds, or it has
+//     a name such as Retry but does not do this
 func (p *Program) ExportFacts() {
 	if p.Pass.Pkg.Name() != "main" {
 		export := func(obj *types.Func, fn *ssa.Function) {
@@ -148,8 +149,8 @@ func (p *Program) derives(fn *ssa.Function) bool {
 }
 
 // callsOf lists the parameters that fn calls in a loop until the call succeeds, with
-// Again true. If fn has a name such as Retry, but calls a parameter only once, callsOf
-// lists the parameter with Again false, because the name is misleading.
+// Again true. If fn has a name such as Retry, but does not call a parameter again after a
+// failure, callsOf lists the parameter with Again false, because the name is misleading.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

@@ -107,8 +107,8 @@ type Place struct {
 	Under AccessPath
 	Mixed bool // see Origin.Mixed
 
-	// ignoreOrder is true if the random order of a map does not matter, because the
-	// program sorts the values or puts them into a map.
+	// ignoreOrder is true if the random order of a map does not matter, for example
+	// because the program sorts the values, puts them into a map or adds them up.
 	ignoreOrder bool
 }
 

@@ -91,8 +91,8 @@ func (t *Tracer) Constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is selected from an array or slice by an index, or
-// from a map or string by a key or index that is not constant.
+// isPicked reports whether a value is selected from an array, slice or string by an index,
+// or from a map by a key that is not constant.
 func isPicked(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.IndexAddr, *ssa.Index:

@@ -38,7 +38,7 @@ func (l *Letter) Key() any {
 // Letters returns a [Letter] for each message with a body and attributes. It also returns
 // a Letter for each call of a function that makes such a message from the arguments.
 //
-// Letters also records each function parameter that becomes an attribute.
+// Letters also records function parameters that become attributes (see recordAttributes).
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {

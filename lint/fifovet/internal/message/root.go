@@ -147,7 +147,8 @@ func usesOfCopy(copied *ssa.UnOp) (returned, escapes bool) {
 }
 
 // followCall follows a message into a called function that gets the message as an
-// argument. It returns false if the called function belongs to another package.
+// argument. It returns false if the called function is unknown or belongs to another
+// package.
 func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value, seen map[ssa.Value]bool) bool {
 	fn := p.Body(instr.Common())
 	if fn == nil {
@@ -205,9 +206,9 @@ func isOwn(c *ssa.CallCommon) bool {
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// startsEmpty reports whether v is an element of a slice or array, and the element
-// certainly has no fields set at first. It accepts elements of slice literals and local
-// arrays. It also accepts an element if the code somewhere assigns an empty value to it.
+// startsEmpty guesses whether v is an element of a slice or array, and the element has no
+// fields set at first. It accepts elements of slice literals and local arrays. It also
+// accepts an element if the code somewhere assigns an empty value to it.
 func startsEmpty(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {

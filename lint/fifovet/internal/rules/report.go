@@ -171,7 +171,7 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 
 // precedence lists rules, the most preferred first. If several rules report the same
 // cause with the same severity, only the finding of the first of these rules is reported,
-// because it explains the cause best.
+// because it explains the cause best. A rule missing in the list comes before all others.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

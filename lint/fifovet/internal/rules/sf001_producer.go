@@ -54,7 +54,7 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 	}
 }
 
-// outsideBody reports whether the attribute a identifies an event, but its value is
+// outsideBody reports whether the attribute a may distinguish two events, but its value is
 // missing in the event's JSON form. It also returns the origin of this value.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {

@@ -11,7 +11,7 @@ import (
 
 // rawSendBypass checks rule SF008. It reports calls of the AWS SDK to send to a FIFO
 // queue, if the package imports sqsfifo directly or indirectly. With the flag
-// -forbid-raw, the rule applies to all packages.
+// -forbid-raw, the rule applies to all packages. Packages of the module sqsfifo are exempt.
 func (p *audit) rawSendBypass() {
 	if !p.reach.SDK && !p.set.forbidRaw || message.IsSDKModule(p.Pass.Pkg.Path()) {
 		return
