@@ -40,9 +40,9 @@ type object struct {
 // scanName reads a member name from src[i] to the closing quote. It sets m.length and
 // m.prefix. It returns the offset of the closing quote, or -1 after a fault.
 //
-// The method scan reads most names itself. It calls scanName for a name with a character
-// other than plain ASCII, and for a name at the end of the text, where scan cannot load
-// eight bytes at once.
+// The method scan reads most names itself. It calls scanName for a name with an escape or
+// with a character beyond ASCII, and for a name at the end of the text, where scan cannot
+// load eight bytes at once.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -73,7 +73,7 @@ func (s *scanner) name(m *member) []byte {
 
 // prefixOf returns the first eight bytes of a name as a number, for fast comparison. Of
 // two names with different numbers, the name with the smaller number comes first in the
-// order of UTF-16 code units. Names with equal numbers may differ in later bytes.
+// order of UTF-16 code units. Names with equal numbers may still differ.
 func prefixOf(name []byte) uint64 {
 	var p uint64
 	if len(name) >= 8 {

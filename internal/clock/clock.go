@@ -9,7 +9,7 @@
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
 // Limits on Linux: if the wall clock is set back during a suspension, by the length of
-// the suspension, the clock may notice the suspension 100 ms late.
+// the suspension, the clock may notice the suspension up to 100 ms late.
 //
 // Limits on other systems: setting the wall clock forward counts as a suspension. After
 // it was set back by an hour, the next hour of suspensions does not count.

@@ -1,6 +1,6 @@
 // Package foreign replaces the texts of errors and panics from code outside of this
 // module, such as a client or a store. Such a text may quote part of an event, escaped or
-// cut, and a search would miss the quote. The new text has only constants, type names,
+// cut, and a search could miss the quote. The new text has only constants, type names,
 // numbers, addresses and host names of AWS. The package imports no other package of this
 // module.
 package foreign

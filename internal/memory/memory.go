@@ -225,8 +225,8 @@ func (m *Memory) Recently() Instant { return m.process.Recently() }
 // result may at first be too short by the length of the suspension.
 func (m *Memory) Since(i Instant) time.Duration { return m.process.Recently().Sub(i) }
 
-// Elapsed is like Since, but always includes suspensions of the machine. Elapsed takes
-// about 0.5 µs.
+// Elapsed is like Since, but always includes suspensions of the machine. Elapsed takes up
+// to about 0.5 µs.
 func (m *Memory) Elapsed(i Instant) time.Duration { return m.process.Now().Sub(i) }
 
 // Len returns the number of events in the memory of this process. Len visits every event.

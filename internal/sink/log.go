@@ -53,7 +53,7 @@ func (l *Log) Add(level slog.Level, message string, attributes ...slog.Attr) {
 }
 
 // Flush waits until the handler has taken all added records, or until the context ends.
-// If the context ends, Flush returns the context's error.
+// If the context ends, Flush returns the context's cause.
 func (l *Log) Flush(ctx context.Context) error {
 	if l == nil {
 		return nil

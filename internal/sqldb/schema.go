@@ -22,8 +22,8 @@ type Queryer interface {
 // # Old processes
 //
 // A program may use a database of a later version, to permit rolling updates. But after a
-// step with [Step].StopsOlder, each write of an older program fails: see
-// [Schema.CheckOldest].
+// step with [Step].StopsOlder, an older program cannot open the database, and each of its
+// writes fails: see [Schema.CheckOldest].
 type Schema struct {
 	// Name is the name of the package that has the schema. Errors begin with it.
 	Name string

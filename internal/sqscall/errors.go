@@ -17,8 +17,8 @@ var (
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
 	// ErrMixedUp is the error of an entry if SQS's answer has another entry's digest:
-	// something between this process and SQS exchanges answers. In a request with one
-	// entry this is impossible.
+	// something between this process and SQS exchanges answers. The refused entries of
+	// such a batch have this error, too. In a request with one entry it is impossible.
 	ErrMixedUp = errors.New("the answer mixes up the entries of the batch")
 
 	// ErrAltered is the error of an entry if the digest in SQS's answer does not match any

@@ -12,7 +12,7 @@
 //
 // strconv reads subnormal literals and near-ties digit by digit, so a hostile text could
 // take very long. With strconv, a list of 5e-324 takes 2,100 times as long per byte as an
-// ordinary event. With this package, the list takes 8 times as long as the event.
+// ordinary event. With this package, the list takes 8 times as long per byte.
 //
 // For other input, strconv takes this time in comparison with this package:
 //

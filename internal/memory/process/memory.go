@@ -108,8 +108,8 @@ func New(o Options) *Memory {
 	}
 }
 
-// Now returns the current instant of the Memory's clock. A call takes about 0.5 µs, so use
-// one result for all events of a request.
+// Now returns the current instant of the Memory's clock. A call takes up to about 0.5 µs, so
+// use one result for all events of a request.
 //
 // The clock includes the time in which the machine is suspended, and ignores steps of the
 // wall clock. On systems other than Linux, a forward step of the wall clock looks like a
