@@ -194,7 +194,7 @@ type deletions struct {
 	queue      []*deletion
 	deleting   int // DeleteMessageBatch calls under way
 	timer      *time.Timer
-	unreleased []string // groups with messages that SQS did not make visible again
+	unreleased []string // groups with messages whose release SQS did not confirm
 }
 
 // deletion is one message that waits for its delete.

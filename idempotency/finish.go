@@ -136,7 +136,8 @@ func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extend
 // the only definition of the rules for endings, as [Decide] is for claims.
 //
 // A claim can be ended or extended even after its lease, until another claimant is
-// granted a claim of the key.
+// granted a claim of the key. An ending with [NoProof] ends only the lease: the claimant
+// can still end the claim in another way.
 //
 // If the claim already has the ending t, for example after a repeated call, Finish
 // returns nil. If the claim has another ending, or the store has granted a later claim of

@@ -31,7 +31,7 @@ type GroupStats struct {
 	Age time.Duration
 
 	// FirstAttempt is the start of the first attempt to send the group's first message. It
-	// is zero if SQS certainly has not stored the message.
+	// is zero unless the message was possibly sent.
 	//
 	// LateIn is the time until this message is late: until SQS may not recognise a
 	// resend. It is 0 if the message is late or FirstAttempt is zero.

@@ -51,9 +51,9 @@ type RelayStats struct {
 	Fence       int64 // number of this relay's last takeover, counting all relays
 	Leaderships int64 // takeovers by this relay
 
-	// Sent counts messages that SQS stored. Duplicates counts messages that SQS had already
-	// stored at an earlier attempt. The next commit removes the counted messages from the
-	// outbox.
+	// Duplicates counts messages that SQS had already stored at an earlier attempt. Sent
+	// counts the other messages that SQS stored. The next commit removes the counted
+	// messages from the outbox.
 	Sent, Duplicates int64
 
 	// InFlight is the number of groups with messages in flight.

@@ -22,7 +22,7 @@ type archive struct {
 // The Status of a message depends on how it left the outbox:
 //
 //   - sent: StatusDelivered
-//   - resolved by an operator without SQS's confirmation: StatusInDoubt
+//   - assumed sent, by an operator or by [outbox.LateAssumeSent]: StatusInDoubt
 //   - discarded: StatusDiscarded
 func NewArchive(name string, box *outbox.Outbox) Source { return &archive{name, box} }
 

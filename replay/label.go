@@ -53,6 +53,6 @@ func (s Sent) label(now time.Time) Label {
 	}
 }
 
-// forgottenAt returns the time after which SQS certainly delivers a resent message, because
+// forgottenAt returns the time from which SQS certainly delivers a resent message, because
 // it has forgotten the original send.
 func (s Sent) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }

@@ -16,9 +16,9 @@ import (
 // item is a record in the form of a DynamoDB item. Attributes without a value are absent.
 type item map[string]types.AttributeValue
 
-// keepFor is the time for which an expired or released record stays in the table. If a
-// claimant repeats a call of Finish in this time, Finish still finds the record and can
-// answer as before.
+// keepFor is the minimum time for which an expired or released record stays in the table.
+// If a claimant repeats a call of Finish in this time, Finish still finds the record and
+// can answer as before.
 const keepFor = time.Hour
 
 // itemOf returns the record r as an item with the given version in the attribute

@@ -113,9 +113,9 @@ type Limits struct {
 	// A request reserves memory before its claim: the length of its body plus
 	// ResponseBody. If too little memory is free, the request is refused with 503.
 	//
-	// An answer larger than ResponseBody needs further memory. If none is free, the body
-	// of the answer is dropped: all clients get a [NotRetained] document instead, even the
-	// client whose request ran the handler.
+	// An answer larger than ResponseBody needs further memory. If too little is free, the
+	// body of the answer is dropped: all clients get a [NotRetained] document instead, even
+	// the client whose request ran the handler.
 	Buffered int64
 }
 

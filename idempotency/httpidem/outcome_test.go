@@ -362,8 +362,8 @@ func (w *watcher) Header() http.Header {
 func (w *watcher) WriteHeader(int)             { w.onWrite() }
 func (w *watcher) Write(p []byte) (int, error) { w.onWrite(); return w.body.Write(p) }
 
-// If the claim fails, the handler does not run. If the store cannot record the outcome,
-// the client gets an error instead of the handler's answer.
+// If the claim fails, the handler does not run. If the store cannot record a success, the
+// client gets an error instead of the handler's answer.
 func TestStoreFails(t *testing.T) {
 	f := &faulty{claim: errDown}
 	g := newRig(func(c *httpidem.Config) { f.Store, c.Store = c.Store, f })

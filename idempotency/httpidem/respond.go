@@ -92,8 +92,8 @@ func (e *exchange) explain(err error) error {
 }
 
 // refuseInProgress answers that an operation with this key is running. Retry-After is the
-// time that the operation has already run, so clients retry short operations soon and long
-// operations rarely.
+// time that the operation has already run, at most the rest of the lease, and at least a
+// second. So clients retry short operations soon and long operations rarely.
 func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
 	wait := max(min(elapsed, err.RetryAfter), time.Second) // err.RetryAfter is the rest of the lease

@@ -56,8 +56,8 @@ const (
 )
 
 // Callers of a store may add entries with these events: see [Remark]. The store itself
-// adds none, because duplicates and conflicts change no record and are unlimited in
-// number.
+// adds none, not even for claims that are duplicates or conflicts: such claims change no
+// record and are unlimited in number.
 const (
 	DuplicateDetected Event = "duplicate_detected"
 	ConflictDetected  Event = "conflict_detected"

@@ -28,8 +28,8 @@ type Report struct {
 	Faults []*TamperError
 
 	// Confirmed is the number of the last seal whose hash equals a head passed to Verify,
-	// or 0. Up to this seal, the ledger is unchanged since the caller read the head. Later
-	// seals may have been rewritten with new hashes.
+	// or 0. Up to this seal, and apart from the Faults, the ledger is unchanged since the
+	// caller read the head. Later seals may have been rewritten with new hashes.
 	Confirmed int64
 }
 

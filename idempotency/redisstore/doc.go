@@ -26,17 +26,18 @@
 // Each granted claim gets a fence, a number greater than all earlier fences of its key.
 // The records are divided into buckets by the first twelve bits of their key IDs. A fence
 // consists of a counter of the bucket and these twelve bits. The counter's next value is
-// the time in milliseconds, or the last value plus 1 if that is larger. Fences therefore
-// grow even after a failover that lost counters, unless the new primary's clock lags by
-// more than the duration of the failover.
+// the time in milliseconds, or the last value plus 1 if that is larger. After a step of
+// the clock (see below) it is larger than both. Fences therefore grow even after a
+// failover that lost counters, unless the new primary's clock lags by more than the
+// duration of the failover.
 //
 // The server's clock decides when leases end, and until when a second run is safe
 // (ResendUntil of [idempotency.Record]). If the clock is set back by more than five
 // seconds (a step), the store cannot know how long ago an operation in progress began.
-// The operation becomes unresolved when its lease ends: only an operator can permit a
-// second run. Its claimant can still finish it. Leases end at the same clock time as
-// before the step, so they last longer. Operations that are safe to repeat at any time
-// are not affected.
+// The operation becomes unresolved when its lease ends: only an operator, or a policy with
+// Resend, can permit a second run. Its claimant can still finish it. Leases end at the
+// same clock time as before the step, so they last longer by the length of the step.
+// Operations that are safe to repeat at any time are not affected.
 //
 // To detect a step, each claim compares the clock with the largest time so far: the time
 // in the server's clock record, or a later time that this store read in an earlier call.

@@ -72,7 +72,8 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	case a.remaining >= minAllowance:
 		a.endsAt = age + time.Second
 	// Counting 1,000 operations takes 0.3 ms. Do not count again for twenty times the
-	// duration of this count: counting then takes at most about 5 % of the time.
+	// duration of this count, but at most for a second. If the count took no more than 50
+	// ms, counting takes about 5 % of the time.
 	case count >= slowCount:
 		a.endsAt = age + min(20*took, time.Second)
 	default:
@@ -86,9 +87,9 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// addCompleted lets one more operation begin in a scope, without counting, for each
-// operation that this store has completed there. The total without counting is at most a
-// sixteenth of the quota. For a scope without an allowance, addCompleted does nothing.
+// addCompleted adds one to the allowance of a scope for each operation that this store has
+// completed there. The allowance grows to at most a sixteenth of the quota. For a scope
+// without an allowance, addCompleted does nothing.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +111,7 @@ func (t *allowances) remove(scope string) {
 	delete(t.byScope, scope)
 }
 
-// removeAll deletes all allowances after a failed transaction, because they include
+// removeAll deletes all allowances after a failed transaction, because they may include
 // operations that did not begin or end. The store must then count again.
 func (t *allowances) removeAll() {
 	t.mu.Lock()

@@ -80,8 +80,8 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 
 // started is the result of the method begin of an engine.
 type started struct {
-	// On SQLite, fence is the number for the first claim granted in the transaction. On
-	// PostgreSQL fence is 0, and each claim gets its number later.
+	// On SQLite, fence is the first of the numbers reserved for the claims of the
+	// transaction. On PostgreSQL fence is 0, and each claim gets its number later.
 	fence int64
 
 	now  int64 // current time of the store's clock, in microseconds

@@ -8,11 +8,11 @@
 //
 // # Guarantee
 //
-// A [Store] implements [idempotency.Store]. Concurrent calls share commits: all calls of
+// A [Store] implements [idempotency.Store]. Concurrent calls share commits: the calls of
 // Claim, Finish and Extend that arrive during a commit are written together in the next
-// transaction. A lone caller never waits for others. If a claim cannot be granted,
-// because the operation has a result or another claimant is running the operation, the
-// store only reads and does not write.
+// transaction, as far as they fit. A lone caller never waits for others. If a claim cannot
+// be granted, because the operation has a result or another claimant is running the
+// operation, the store usually only reads and does not write.
 //
 // [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction commits,
 // the side effect and its result are stored; otherwise neither the side effect nor the claim
@@ -52,8 +52,9 @@
 //
 // If the clock is set back by more than five seconds, the store cannot know how long ago
 // an operation in progress began. The operation becomes unresolved when its lease ends:
-// only an operator can permit a second run. The current claimant can still finish the
-// operation. Operations that are safe to repeat at any time are not affected.
+// only an operator, or a policy with Resend, can permit a second run. The current claimant
+// can still finish the operation. Operations that are safe to repeat at any time are not
+// affected.
 //
 // To detect the change, the store compares the clock with the largest earlier time: a time
 // recorded in the database or read by this store. If no store uses the database until the

@@ -110,9 +110,8 @@ func entryArgs(e ledger.Entry) []any {
 }
 
 // position is the position of a row in the ledger. Rows are ordered by epoch, and in an
-// epoch by transaction number and row number (ledger.Place). A new epoch begins when the
-// transaction numbers of the database begin again with small numbers, for example after a
-// restore to another server.
+// epoch by transaction number and row number (ledger.Place). A new epoch begins after a
+// restore to another server, or when the server's transaction numbers went back.
 type position struct {
 	epoch int64
 	ledger.Place

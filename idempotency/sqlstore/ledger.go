@@ -138,7 +138,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 		return err
 	}
 	// A store with Config.LedgerSecret may have opened the database after this Ledger was
-	// opened. Since then, entries with keys in clear are forbidden.
+	// opened. Since then, remarks with keys in clear are refused.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -190,8 +190,8 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // single ledger.
 //
 // After an error, w may have received only a part of the last seal's entries. Export then
-// returns the head of the last complete seal. Discard all lines after this seal and its
-// entries, and export again from the returned head.
+// returns the head of the last seal that is certainly complete. Discard all lines after
+// this seal and its entries, and export again from the returned head.
 //
 // Export skips up to [ledger.MaxFaults] rows that are not valid entries. It then returns
 // the head of the last seal and one [*ledger.TamperError] per skipped row. A further

@@ -54,9 +54,9 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 // Sealer seals them later.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
-// beginEpoch begins a new epoch of the ledger if the transaction numbers of the database
-// began again with small numbers, for example after a restore to another server.
-// Otherwise new entries would have smaller numbers than the sealed entries.
+// beginEpoch begins a new epoch of the ledger if the database is on another server than
+// before, for example after a restore, or if the server's transaction numbers went back.
+// Otherwise new entries might have smaller numbers than the sealed entries.
 //
 // The application's database role needs no right to change the epoch: the database
 // function idempotency_begin_epoch runs with the rights of the function's owner.

@@ -151,10 +151,10 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// Ledger rows are ordered by epoch and transaction number. A new epoch begins when the
-// server begins again with small transaction numbers, for example after a restore to
-// another server. The column horizon is a transaction number of the current epoch: the
-// ledger is final, and sealed, up to this number.
+// Ledger rows are ordered by epoch and transaction number. A new epoch begins after a
+// restore to another server, or when the server's transaction numbers went back. The
+// column horizon is a transaction number of the current epoch: the ledger is final, and
+// sealed, below this number.
 //
 // CACHE 1 keeps the numbers of the sequence in order. With a larger cache, a session would
 // take several numbers in advance and use them late. Tests replace the function

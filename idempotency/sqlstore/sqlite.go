@@ -76,8 +76,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 
 // begin reserves numbers for the claims of the transaction. They begin at the current time
 // in microseconds or later: a rollback removes them from the database, and a later
-// transaction must not reserve the same numbers. begin writes before it reads, so that the
-// transaction takes SQLite's write lock immediately.
+// transaction must not reserve the same numbers. Another store could still do so if the
+// clock was set back. begin writes before it reads, so that the transaction takes SQLite's
+// write lock immediately.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -256,7 +257,8 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 
 // withoutCancel removes the cancellation of ctx, because a driver may start a goroutine for
 // each statement that can be cancelled. Use it only for statements that never wait: short
-// statements in a transaction that already has SQLite's write lock.
+// statements in a transaction that already has SQLite's write lock. The end of ctx still
+// ends the transaction.
 func withoutCancel(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {
