@@ -114,7 +114,9 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 		refuse := func(o Outcome, reason string) {
 			r.inFlight--
 			r.bytes -= item.Size
-			r.record(t.queue, &journalEntry{Item: t.item, Outcome: o, Reason: reason, Refuted: true})
+			// This run made no attempt. It therefore does not end the doubt of an earlier
+			// run: Refuted stays false.
+			r.record(t.queue, &journalEntry{Item: t.item, Outcome: o, Reason: reason})
 		}
 		t.message = f.Message
 		switch why := f.drift(); {

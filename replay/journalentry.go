@@ -22,8 +22,8 @@ type journalEntry struct {
 	// have a Label.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted is true if the latest attempt certainly did not store the item, or the run
-	// made no attempt because of the item's message. An earlier attempt may have stored it.
+	// Refuted is true if the latest attempt certainly did not store the item. An earlier
+	// attempt may have stored it.
 	//
 	// NoResend forbids a resend of an item in doubt: SQS stored altered content, and might
 	// suppress a resend as a duplicate.

@@ -244,6 +244,30 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// A killed run may have sent an item. The next run finds a different message, or none, and
+// makes no attempt. The item stays in doubt: an hour later, it is not sent again.
+func TestDriftLeavesTheEarlierDoubt(t *testing.T) {
+	for name, bad := range map[string]replay.Line{"changed": line(t, "b", "g"), "gone": {}} {
+		t.Run(name, func(t *testing.T) {
+			s := sourceOf(t, line(t, "a", "g"))
+			begun := time.Now()
+			plan := newPlan(t, s, replay.Options{}, begun)
+			j := replay.NewMemoryJournal([]replay.JournalEntry{
+				{Kind: replay.EntryBegin, Plan: plan.ID, Run: "killed", At: begun},
+				{Kind: replay.EntryTry, Item: 0, At: begun},
+			}...)
+			never := senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+				t.Error("it was sent")
+				return sqsfifo.Receipt{}, nil
+			})
+			run(t, plan, replay.Config{Source: &changedFirst{s, sourceOf(t, bad)}, Journal: j.Journal, Sender: never})
+			later := func() time.Time { return begun.Add(time.Hour) }
+			report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Now: later, Sender: never})
+			assert.Equal(t, 1, report.Unresolved)
+		})
+	}
+}
+
 // changedFirst is a source with a changed first item: Fetch reads the item at position 0
 // from another source.
 type changedFirst struct {
