@@ -107,8 +107,8 @@ func (d *Dataset) recorded() (id, version, key string) {
 	return normal.ID, normal.Version, normal.keyOfNormal()
 }
 
-// Verify compares the parameter key with the dataset's idempotency key. If they differ, the
-// error wraps [ErrKeyMismatch]. If key or the dataset is invalid, the error is an
+// Verify compares the parameter `key` with the dataset's idempotency key. If they differ, the
+// error wraps [ErrKeyMismatch]. If `key` or the dataset is invalid, the error is an
 // [*InvalidError].
 func (d Dataset) Verify(key string) error {
 	if _, err := ParseIdempotencyKey(key); err != nil {

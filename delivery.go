@@ -64,7 +64,8 @@ const (
 // Delivery configures order, requests, retries, pauses, the buffer and the memory. The
 // zero value is the usual choice.
 type Delivery struct {
-	// Order is Strict by default. Runs allows several events of one group in a request.
+	// Order is Strict by default. The order Runs puts several events of a group into one
+	// request.
 	Order Order
 
 	// OnGroupFailure is PauseInDoubt by default.

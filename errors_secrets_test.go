@@ -82,7 +82,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // an integer that a float64 cannot hold
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same integer in a map: the error's position contains the map key, and so the secret
+		send(other) // the same integer in a map: the error's position contains the map key, which has the secret
 		key += "\x00"
 		send(event) // a dedupe key with a control character
 		require.NoError(t, p.Close(t.Context()))

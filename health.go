@@ -99,7 +99,7 @@ func (h *health) note(err error) {
 func (h *health) isUnproven() bool { return h.state.Load() == isNew }
 
 // keepCause keeps err, the error of a failed GetQueueAttributes request, for the method
-// neverAnswered. The text of err is safe to show, because the request carries no event.
+// `neverAnswered`. The text of err is safe to show, because the request carries no event.
 func (h *health) keepCause(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

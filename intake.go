@@ -12,7 +12,7 @@ import (
 
 // begin prepares an event for its submission to the dispatcher. It calls the methods
 // open, lookUp and enter, and stops when one of them refuses the event. The parameter
-// refusal is the error of building the message, or nil.
+// `refusal` is the error of building the message, or nil.
 //
 // If wait is false, begin does not block: it asks neither SQS for the queue's ARN nor the
 // store for the event.
@@ -89,7 +89,7 @@ func (c *sender) recheckAttributes(it *item) {
 }
 
 // lookUp asks the store whether it already has the events, and claims none of them. For
-// each event, first call the method open. Call the method enter last, because lookUp may
+// each event, first call the method `open`. Call the method `enter` last, because lookUp may
 // replace the event's message by the store's message.
 func (c *sender) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))

@@ -21,7 +21,7 @@ var (
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
-// TestModel runs random programs in virtual time. The method check compares the outcomes
+// TestModel runs random programs in virtual time. The method `check` compares the outcomes
 // with the facts that modelWorld recorded. Two runs with one seed may differ slightly,
 // because the order of goroutines and the jitter of delays are random.
 func TestModel(t *testing.T) {
@@ -128,7 +128,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 	return m
 }
 
-// begin starts a simulated process and returns its number. If the parameter two is true,
+// begin starts a simulated process and returns its number. If the parameter `two` is true,
 // the process has two producers on one shared queue.
 func (m *modelRun) begin(two bool) (process int) {
 	m.mu.Lock()

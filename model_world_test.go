@@ -23,7 +23,7 @@ type modelWorld struct {
 	seed    uint64
 	q       *sqstest.Queue
 	on      *modelMachine
-	odds    map[string]float64 // probability of each fault in modelFaults, for the method faultOf
+	odds    map[string]float64 // probability of each fault in modelFaults, for the method `faultOf`
 	periods []modelPeriod
 
 	// strict means that the producers use the order Strict: a request has at most one
@@ -91,7 +91,7 @@ type modelPlan struct {
 // -model.break=late and -store.break=late exceed it.
 const modelDelivery = 19900 * time.Millisecond
 
-// modelPeriod is a period of the test. The field kind is "fair", or a fault that hits at
+// modelPeriod is a period of the test. The field `kind` is "fair", or a fault that hits at
 // least half of the requests in the period.
 type modelPeriod struct {
 	until time.Time

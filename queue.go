@@ -58,7 +58,7 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 var processBegan = time.Now()
 
 // newQueue returns a queue for a checked configuration. newQueue derives most options of
-// the memory from the configuration. The parameter memoryOptions has the other options,
+// the memory from the configuration. The parameter `memoryOptions` has the other options,
 // for example a test's clock.
 func newQueue(client Client, config QueueConfig, memoryOptions memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash

@@ -136,7 +136,7 @@ func (s *submission) take(msg *Message) error {
 	return nil
 }
 
-// submit submits an item. If the argument refusal is not nil, it becomes the item's
+// submit submits an item. If the argument `refusal` is not nil, it becomes the item's
 // outcome. If wait is false, submit does not block (TrySend).
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
@@ -167,7 +167,7 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 }
 
 // maySubmit reports whether to submit an event to the dispatcher, and if not, the cause.
-// The parameter queueErr is the error of inspector.check.
+// The parameter `queueErr` is the error of inspector.check.
 //
 // A refused event with a message group is submitted, because its outcome is reported
 // after the outcomes of earlier events of the group.
@@ -325,10 +325,10 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 }
 
 // reserve takes room in the buffer for an event of a call. If the buffer is full, reserve
-// submits the call's earlier events with the function submit, and waits for room. It
+// submits the call's earlier events with the function `submit`, and waits for room. It
 // returns false if the event has ended, with its outcome already reported.
 //
-// The parameter alone is true if the call has no other event. A refused event then ends
+// The parameter `alone` is true if the call has no other event. A refused event then ends
 // immediately, without waiting for earlier events of its group.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	queueErr := q.sender.inspector.check(ctx)

@@ -414,7 +414,7 @@ func (c *sender) entry(s *submission) sqscall.Entry {
 }
 
 // attempted records the answers of a request in the memory of sent events, in the store
-// and in the submissions. The parameter lead compares SQS's clock with this machine's
+// and in the submissions. The parameter `lead` compares SQS's clock with this machine's
 // clock.
 func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.Lead) {
 	use := scratches.Get().(*scratch)

@@ -277,9 +277,9 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// An answer is 12 seconds late. If the producer took the delay for a slow clock of SQS,
-// another process's event would look 12 seconds younger than it is. The producer would
-// then send the event once more, too late.
+// Another process stored the event, and the answer about this duplicate is 12 seconds late.
+// The producer must not conclude that SQS's clock is 12 seconds slow. The event would then
+// look younger than it is, and a resend could start after SQS has forgotten the event.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

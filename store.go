@@ -152,7 +152,7 @@ func (c *StoreConfig) retryFor() time.Duration {
 }
 
 // policy returns the idempotency policy of the store. It returns an error if the store's
-// times, for example the TTL, do not fit the parameter retryFor.
+// times, for example the TTL, do not fit the parameter `retryFor`.
 func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error) {
 	return idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL: cmp.Or(c.TTL, usualTTL), Retry: cmp.Or(retryFor, c.retryFor()), Network: window.Request, Clock: window.Slack,

@@ -26,7 +26,7 @@ var (
 )
 
 // TestStoreModel runs random programs in virtual time: several processes share one store.
-// The method check verifies the results. Two runs with one seed may differ slightly,
+// The method `check` verifies the results. Two runs with one seed may differ slightly,
 // because the order of goroutines and the jitter of delays are random.
 func TestStoreModel(t *testing.T) {
 	var sum storeTotals

@@ -57,7 +57,7 @@ var (
 	// ErrTooLong: the text is longer than [MaxLength].
 	ErrTooLong = errors.New("text too long: the limit is " + strconv.Itoa(MaxLength) + " bytes")
 
-	// ErrUnsupportedType: JSON has no form for the Go type. Leave the field out with the
+	// ErrUnsupportedType: JSON has no form for the Go type. Leave the field `out` with the
 	// tag json:"-", or give its type a MarshalJSON method. The types are:
 	//
 	//   - channels, functions and complex numbers;

@@ -172,7 +172,7 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField returns the JSON member for the Go field sf. The parameter index becomes
+// newField returns the JSON member for the Go field sf. The parameter `index` becomes
 // field.index. Both results are nil if JSON leaves sf out.
 //
 // For an embedded struct without a name in its json tag, newField returns only the type

@@ -16,7 +16,7 @@ type member struct {
 	// Otherwise it is an index in scanner.nameSpans, with the bit decodedName set.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
-	first  uint32 // start of the objects inside the member, in scanner.unsorted
+	first  uint32 // index in scanner.unsorted of the first object inside the member
 }
 
 // decodedName is a bit in member.length. It is set if the name has escapes.
@@ -40,7 +40,7 @@ type object struct {
 // scanName reads a member name from src[i] to the closing quote. It sets m.length and
 // m.prefix. It returns the offset of the closing quote, or -1 after a fault.
 //
-// The method scan reads most names itself. It calls scanName for a name with an escape or
+// The method `scan` reads most names itself. It calls scanName for a name with an escape or
 // with a character beyond ASCII, and for a name at the end of the text, where scan cannot
 // load eight bytes at once.
 func (s *scanner) scanName(m *member, i int) int {

@@ -13,7 +13,7 @@ import (
 // so a text without changes is never copied. The bytes not copied yet are pending.
 //
 // The normalised text is out followed by the pending bytes. It is canonical, except that
-// the members of objects are in the order of src. The method writeSorted then sorts them.
+// the members of objects are in the order of src. The method `writeSorted` then sorts them.
 type scanner struct {
 	src     []byte
 	out     []byte // the normalised form of src[:pending]
@@ -44,7 +44,7 @@ type scanner struct {
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object. The fields base and kind are about the outer array or
+// frame is an open array or object. The fields `base` and `kind` are about the outer array or
 // object: scan needs them again after the closing bracket.
 type frame struct {
 	at    uint32 // offset of the opening bracket in the normalised text

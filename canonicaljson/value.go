@@ -122,7 +122,7 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 func (e *encoder) free() {
 	e.levels, e.indirections = 0, 0
 	if len(e.path) > 0 || len(e.entries) > 0 {
-		// An error or a panic of a method left entries in the buffers.
+		// An error or a panic of a method `left` entries in the buffers.
 		clear(e.path)
 		clear(e.entries)
 		e.path, e.entries = e.path[:0], e.entries[:0]

@@ -91,7 +91,7 @@ var classes = map[string]error{
 	"depth":           canonicaljson.ErrDepth,
 }
 
-// class returns the name of err in the map classes, or "ok" if err is nil.
+// class returns the name of err in the map `classes`, or "ok" if err is nil.
 func class(t testing.TB, err error) string {
 	t.Helper()
 	if err == nil {

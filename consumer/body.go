@@ -12,8 +12,8 @@ import (
 // JSON returns a [Config].Decode for bodies without an envelope. It decodes the body as
 // encoding/json decodes a T.
 //
-// The function key returns the identity of an event, which becomes DedupeKey. An empty
-// identity is an error. If key is nil, the identity is the MessageId, so an event sent
+// The function `key` returns the identity of an event, which becomes DedupeKey. An empty
+// identity is an error. If `key` is nil, the identity is the MessageId, so an event sent
 // twice has two identities.
 //
 // The returned envelope has only Payload and DedupeKey.

@@ -32,7 +32,7 @@ const (
 
 // park copies the batch's first message to the parking queue, with retries. It returns true
 // when SQS has confirmed the copy, and false if the batch must end first. A caller of
-// ParkHead waits on the channel done for the result; done may be nil.
+// ParkHead waits on the channel `done` for the result; `done` may be nil.
 func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {

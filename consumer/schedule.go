@@ -19,7 +19,7 @@ const (
 )
 
 // acquire waits until a batch may call the handler. If it returns true, the caller calls
-// the handler, and then the method yield. If it returns false, the batch or the consumer
+// the handler, and then the method `yield`. If it returns false, the batch or the consumer
 // must end.
 func (e *engine) acquire(b *groupBatch, it *item) bool {
 	t := &waiter{batch: b, granted: make(chan struct{})}

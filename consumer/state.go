@@ -67,7 +67,7 @@ type engine struct {
 
 	base    context.Context // context of all calls; ends when Run returns
 	closing chan struct{}   // closed when Run begins to shut down
-	dead    chan struct{}   // closed when the time of the shutdown is over
+	dead    chan struct{}   // closed when the time limit of the shutdown has passed
 
 	// The engine releases mu before it calls the client, the store or the caller's code.
 	mu   sync.Mutex

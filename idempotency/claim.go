@@ -49,8 +49,8 @@ const (
 // owner. Two tokens of one process differ, so two claimants in one process never share a
 // claim.
 //
-// The parameter owner is a process name that survives restarts, for example a host name.
-// The parameter began is the start time of the process.
+// The parameter `owner` is a process name that survives restarts, for example a host name.
+// The parameter `began` is the start time of the process.
 //
 // After a restart, the new process need not wait for the leases of its predecessor. A
 // store treats the lease of an earlier process of the same owner as ended, because the

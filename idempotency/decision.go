@@ -67,7 +67,7 @@ func (d Decision) String() string {
 // Granted reports whether the claimant may run the operation.
 func (d Decision) Granted() bool { return d == New || d == Renewed || d == Reclaimed }
 
-// Decide returns the decision on the claim c at the time now. The parameter found is the
+// Decide returns the decision on the claim c at the time now. The parameter `found` is the
 // store's record, or the zero Record if the store has no record.
 //
 // Decide is pure. It is the only definition of the rules for claims: every store decides
@@ -101,7 +101,7 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 // Grant returns the record after a granted claim. It panics unless the decision d, the
 // result of [Decide], is [New], [Renewed] or [Reclaimed].
 //
-// The parameter fence is the number of a new grant. For Renewed, the record keeps its
+// The parameter `fence` is the number of a new grant. For Renewed, the record keeps its
 // Fence instead.
 //
 // Grant is pure. The Body of the returned record shares memory with c.Body or found.Body.
@@ -154,7 +154,7 @@ func resendUntil(now time.Time, d time.Duration) time.Time {
 	return after(now, d)
 }
 
-// The function after returns now + d, at most distantFuture.
+// The function `after` returns now + d, at most distantFuture.
 func after(now time.Time, d time.Duration) time.Time {
 	if d >= Forever || d > distantFuture.Sub(now) {
 		return distantFuture

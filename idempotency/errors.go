@@ -12,7 +12,7 @@ var (
 	ErrStaleClaim = errors.New("stale claim")
 
 	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat
-	// the call. Claim again with the same token; end or extend a claim with the same
+	// the call: a claim with the same token, the end or extension of a claim with the same
 	// fence.
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 

@@ -132,7 +132,7 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
 // Finish applies the ending t to the claim ref at the time now, and returns the resulting
-// record. The parameter found is the record in the store, or the zero Record. Finish is
+// record. The parameter `found` is the record in the store, or the zero Record. Finish is
 // the only definition of the rules for endings, as [Decide] is for claims.
 //
 // A claim can be ended or extended even after its lease, until another claimant is

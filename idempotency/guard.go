@@ -154,7 +154,7 @@ func (e *notDoneError) Unwrap() error { return e.err }
 //   - Another error, or a panic: the outcome is unknown, and the lease ends. The next
 //     call runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
 //
-// The argument claimed is the store's answer to the claim. With the following decisions,
+// The argument `claimed` is the store's answer to the claim. With the following decisions,
 // an earlier run may have taken effect, and f must use the Body in claimed.Record:
 //
 //   - [Reclaimed]: the lease of an earlier claimant had ended.

@@ -55,7 +55,7 @@ func returnsError(err error) func(context.Context, idempotency.Outcome) (idempot
 	}
 }
 
-// The function never() returns an operation that fails the test if it runs.
+// The function `never`() returns an operation that fails the test if it runs.
 func never(t *testing.T) func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 	return func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 		t.Helper()

@@ -35,7 +35,7 @@ func (r Resolution) Check() error {
 	return &InvalidError{Field: "Resolution", Found: fmt.Sprintf("%q", string(r)), Rule: "want took_effect, no_effect or give_up"}
 }
 
-// Resolve records the outcome of an unresolved operation. The parameter found is the
+// Resolve records the outcome of an unresolved operation. The parameter `found` is the
 // operation's record from [Store.Lookup]. The parameter t is [Completed], or [FailedWith]
 // with [ProvenForAll].
 //

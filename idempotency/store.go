@@ -48,7 +48,7 @@ type Store interface {
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
 	// Extend moves the end of a granted claim's lease to the time of the call plus lease,
-	// unless the lease already ends later. The argument lease is at least a millisecond.
+	// unless the lease already ends later. The argument `lease` is at least a millisecond.
 	//
 	// Extend does not count as an attempt. It succeeds even after the lease has ended. If
 	// the claim was ended, or a later claim of the key was granted, Extend returns

@@ -138,7 +138,7 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember returns a check for a member with a string value. The parameter fault is a
+// stringMember returns a check for a member with a string value. The parameter `fault` is a
 // function that describes the fault of a string, or returns "" for a valid string.
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {

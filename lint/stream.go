@@ -52,7 +52,7 @@ func NewStream() *Stream {
 // Check returns the findings of the function [Check], and findings of the rules SF060 to
 // SF064. The latter name the earlier message by its time and its number, counted from 1.
 //
-// The parameter at is the time of the send. It must not be earlier than in the previous
+// The parameter `at` is the time of the send. It must not be earlier than in the previous
 // call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)

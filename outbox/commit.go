@@ -171,7 +171,7 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// decisions is the result of the method plan.
+// decisions is the result of the method `plan`.
 type decisions struct {
 	batches     []*rowBatch
 	toMark      []groupRange

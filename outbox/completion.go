@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// completion describes a row that leaves the outbox. Statements archive and remove read a
-// list of completions as JSON, with the column names as keys.
+// completion describes a row that leaves the outbox. The SQL statements `archive` and
+// `remove` get a list of completions as JSON, with the column names as keys.
 type completion struct {
 	Group          string  `json:"g"`
 	Position       int64   `json:"p"`

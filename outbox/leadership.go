@@ -30,7 +30,7 @@ type leadership struct {
 	// toUnmark maps a group to the position of its last possibly sent row. The next commit
 	// removes the marks ("possibly sent") of the rows after this position.
 	toUnmark    map[string]int64
-	cursor      string // last group read by the method pick; the next call starts after it
+	cursor      string // last group read by the method `pick`; the next call starts after it
 	moreWaiting bool   // the database may have more rows to send
 	failures    int    // consecutive database errors
 }
@@ -91,8 +91,8 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by the method pick. The rows of its group from position
-// markedFrom to markedTo were possibly sent, at the time firstAttempt or later. Without
+// pickedRow is a row read by the method `pick`. The rows of its group from position
+// `markedFrom` to markedTo were possibly sent, at the time firstAttempt or later. Without
 // such rows, markedTo is 0 or less than markedFrom.
 type pickedRow struct {
 	group string

@@ -21,7 +21,7 @@ import (
 // the groups of the outbox.
 //
 // The relay calls SendMessageAsync from one goroutine, with at most one message per group
-// in flight. The sender must call the function done exactly once, from any goroutine; done
+// in flight. The sender must call the function `done` exactly once, from any goroutine; `done`
 // does not block. [sqsfifo.FateOf] of the error says whether SQS stored the message.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))

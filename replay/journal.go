@@ -27,7 +27,7 @@ type Journal struct {
 	file          disk
 	completeBytes int64 // length of the complete commits in bytes
 	commit        uint64
-	err           error // after an append error, returned by all later appends
+	err           error // the first error of an append; all later appends return it
 }
 
 // disk is the subset of a file used by a journal.

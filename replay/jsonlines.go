@@ -118,7 +118,7 @@ func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, erro
 	return out, nil
 }
 
-// next returns the item of the next line, or io.EOF. Parameter begin is the source offset
+// next returns the item of the next line, or io.EOF. Parameter `begin` is the source offset
 // of the first line.
 func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
 	t, err := lines.Next()

@@ -39,7 +39,7 @@ func newPace(c *Config) pace {
 // callMessages is the largest number of messages in one call of SendMessageBatch.
 const callMessages = 10
 
-// allows returns how many of n messages may be sent now. The parameter inFlight is the
+// allows returns how many of n messages may be sent now. The parameter `inFlight` is the
 // number of messages without an answer.
 func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if p.messages != nil {

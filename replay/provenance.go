@@ -26,7 +26,7 @@ type provenance struct {
 // NewProvenance returns a source of the messages in a producer's provenance records (see
 // [ProvenanceLines]). The order of the records is kept, and several records of a message
 // make one item, in the place of the first. The records have no bodies; the parameter
-// bodies finds a body by its hash. The messages have no attributes.
+// `bodies` finds a body by its hash. The messages have no attributes.
 //
 // A recent item has [LabelEdge], never [LabelInside]. SQS may have accepted the message
 // long before the recorded time of the outcome, and may have forgotten it.

@@ -74,7 +74,7 @@ type QueueConfig struct {
 }
 
 // QueueClient returns the value to set as StoreConfig.Client of a run's producer. The
-// parameter id is the run's [QueueConfig].ID.
+// parameter `id` is the run's [QueueConfig].ID.
 func QueueClient(id string) string { return "replay:" + id }
 
 // QueueResult is the outcome of one message of a queue.
@@ -146,7 +146,7 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		},
 		// Deliveries is unlimited, because each run raises the receive counts of the
 		// messages that it leaves in the source. Above a limit, the consumer would block the
-		// group without calling the method handle.
+		// group without calling the method `handle`.
 		Failure:   consumer.Failure{Action: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})

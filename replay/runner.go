@@ -275,7 +275,7 @@ func (r *runner) abort(err error) error {
 	return err
 }
 
-// dueQueue is a heap of groups, ordered by the field due.
+// dueQueue is a heap of groups, ordered by the field `due`.
 type dueQueue []*groupQueue
 
 func (l dueQueue) Len() int           { return len(l) }

@@ -261,7 +261,7 @@ func (d testQueue) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 }
 
 // refusesAttempt asserts that the queue refuses a receive, because its
-// ReceiveRequestAttemptId can no longer be used (F-151). The parameter when describes the
+// ReceiveRequestAttemptId can no longer be used (F-151). The parameter `when` describes the
 // situation in the failure message.
 func (d testQueue) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 	d.Helper()

@@ -47,7 +47,7 @@ type message struct {
 
 	receives int
 	// receivesBefore counts the receives of a dead letter in earlier queues. The field
-	// receives includes them (F-150).
+	// `receives` includes them (F-150).
 	receivesBefore int
 	firstReceived  time.Time
 	lastReceived   time.Time

@@ -102,16 +102,16 @@ func ServerError() Fault {
 }
 
 // FailEntries fails some valid entries of a batch with the given code. The other entries
-// succeed. The function choose returns true for an entry to fail; a nil choose fails every
+// succeed. The function `choose` returns true for an entry to fail; a nil `choose` fails every
 // entry.
 //
-// SenderFault in the answer is true if the parameter fault is smithy.FaultClient, otherwise
+// SenderFault in the answer is true if the parameter `fault` is smithy.FaultClient, otherwise
 // false.
 //
-// A single call counts as a batch of one entry without an Id. If choose returns true, the
+// A single call counts as a batch of one entry without an Id. If `choose` returns true, the
 // call fails with the code. The status is 400 for smithy.FaultClient, otherwise 500.
 //
-// With [CallsDelete] and [CallsVisibility], choose gets entries without any values except
+// With [CallsDelete] and [CallsVisibility], `choose` gets entries without any values except
 // the Id. With [CallsReceive], FailEntries has no effect.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
@@ -135,7 +135,7 @@ var faultIDs atomic.Uint64
 
 // Inject adds the fault f to the end of the queue's script, which is a list of faults for
 // the next calls. Each call takes one fault; when the script is empty, calls pass. The
-// parameter calls is the number of calls that will take f. Below one, Inject adds nothing.
+// parameter `calls` is the number of calls that will take f. Below one, Inject adds nothing.
 //
 // By default f is for SendMessage and SendMessageBatch, over HTTP or by a method of [Queue].
 // Receives, deletes and changes of visibility have separate scripts; see [Fault.On].
@@ -311,7 +311,7 @@ func (e *truncatedError) Error() string { return "connection broken in the middl
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
 // entryErrorByID is like entryError, for an entry of a delete or a change of visibility. The
-// parameter id is nil outside a batch.
+// parameter `id` is nil outside a batch.
 func (f Fault) entryErrorByID(position int, id *string) *apiError {
 	return f.entryError(position, types.SendMessageBatchRequestEntry{Id: id})
 }

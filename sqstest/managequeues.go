@@ -187,7 +187,7 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns the URLs of one page of the queues. The parameter token encodes the last name
+// page returns the URLs of one page of the queues. The parameter `token` encodes the last name
 // on the previous page; nil means the first page. The result next is the token for the next
 // page. It is nil on the last page, and always nil if maxResults is nil.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {

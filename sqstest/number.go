@@ -19,7 +19,7 @@ const (
 	maxNumberExponent = 126
 )
 
-// number is a decimal number with the value 0.digits × 10^point. The field digits has no
+// number is a decimal number with the value 0.digits × 10^point. The field `digits` has no
 // zeros at either end, and is empty for the number zero.
 type number struct {
 	negative bool

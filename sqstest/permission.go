@@ -127,7 +127,7 @@ func (q *Queue) removePermission(_ context.Context, in *sqs.RemovePermissionInpu
 	})
 }
 
-// changePolicy calls the function change with the queue's Policy and stores the changed
+// changePolicy calls the function `change` with the queue's Policy and stores the changed
 // policy. A policy without statements is removed.
 func (q *Queue) changePolicy(change func(*policy) error) error {
 	q.settingsMu.Lock()

@@ -138,7 +138,7 @@ func (q *Queue) leave(w *waiter) {
 // receiveNow returns an answer if there are messages or the deadline has passed.
 //
 // Otherwise it puts the poll w into the line of waiting polls. The caller must try again
-// after the duration pause at the latest. The result atHead is true if w is the first poll
+// after the duration pause at the latest. The result `atHead` is true if w is the first poll
 // in the line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, atHead bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()

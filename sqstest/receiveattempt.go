@@ -36,7 +36,7 @@ type attemptedMessage struct {
 // zero hides these messages again, for this duration. Without an earlier receive, replayed
 // is false.
 //
-// The result spent is true if the receive cannot be repeated: a message is no longer in
+// The result `spent` is true if the receive cannot be repeated: a message is no longer in
 // flight, or its visibility was changed.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {

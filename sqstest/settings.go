@@ -115,7 +115,7 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 }
 
 // withAttributes returns a copy of the settings with the given attributes replaced, or the
-// error of the first faulty attribute by name. The parameter own is the queue's ARN, and
+// error of the first faulty attribute by name. The parameter `own` is the queue's ARN, and
 // find returns a queue by its ARN.
 func (s *settings) withAttributes(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s

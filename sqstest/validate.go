@@ -57,7 +57,7 @@ func (s *settings) validateSend(e sendEntry) error {
 
 // validateParameters makes the checks that depend on the type of the queue. For a missing
 // group and a wrong delay, AWS answers a batch and a single send differently (F-050, F-052,
-// F-070, F-074); the parameter batch selects the answer.
+// F-070, F-074); the parameter `batch` selects the answer.
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
 	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {
@@ -107,7 +107,7 @@ func validateID(parameter, id string) *apiError {
 	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validateContents makes the checks that depend on the message alone. The parameter batch
+// validateContents makes the checks that depend on the message alone. The parameter `batch`
 // selects AWS's text for a message that is too long (F-073, F-145).
 func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
 	body := aws.ToString(e.MessageBody)

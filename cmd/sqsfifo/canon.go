@@ -109,7 +109,7 @@ func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) {
 }
 
 // firstDifference returns the offset of the first byte in which two texts differ, or -1 for
-// equal texts. It ignores one line break at the end of the parameter text, because a file
+// equal texts. It ignores one line break at the end of the parameter `text`, because a file
 // usually ends with one.
 func firstDifference(text, canonical string) int {
 	text = strings.TrimSuffix(text, "\n")

@@ -215,7 +215,7 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// differing matches values that differ between two runs of a command. The function masked
+// differing matches values that differ between two runs of a command. The function `masked`
 // replaces these values by "*".
 var differing = []*regexp.Regexp{
 	regexp.MustCompile(`("message_id":")[0-9a-f-]+`),

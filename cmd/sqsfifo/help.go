@@ -91,7 +91,7 @@ func commandNames(parent *kong.Node) []string {
 	return names
 }
 
-// printHelp prints the help text of a command. The parameter args has the names of the
+// printHelp prints the help text of a command. The parameter `args` has the names of the
 // command and the subcommand.
 func printHelp(w io.Writer, args ...string) error {
 	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})

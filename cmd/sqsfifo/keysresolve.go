@@ -144,7 +144,7 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 
 // targets returns the keys to resolve, each with its outcome: the keys named by ID on the
 // command line or, if there are no IDs, the unresolved keys selected by flags. Without IDs, a
-// receipt replaces the parameter ending. If receipts is not nil, an unresolved key without a
+// receipt replaces the parameter `ending`. If receipts is not nil, an unresolved key without a
 // receipt is left out, and missing counts it. With IDs, missing is 0.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
@@ -210,7 +210,7 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 }
 
 // resolve resolves one key, unless a new attempt has begun or the key is no longer
-// unresolved. Without --yes, it changes nothing. The parameter found is the key's record,
+// unresolved. Without --yes, it changes nothing. The parameter `found` is the key's record,
 // just read again.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}

@@ -23,7 +23,7 @@ type message struct {
 	place
 }
 
-// place is a message's line in a log file. The field replay is 0 for the message in the
+// place is a message's line in a log file. The field `replay` is 0 for the message in the
 // log, and n for its copy in replay number n (flag --replay).
 type place struct {
 	file, replay int32

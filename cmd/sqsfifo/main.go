@@ -44,7 +44,7 @@ type stdio struct {
 }
 
 // command is a subcommand whose flags were parsed. The exit code of the process is exitFine
-// if the method run returns nil, exitFindings for errFindings, and else exitFailed.
+// if the method `run` returns nil, exitFindings for errFindings, and else exitFailed.
 type command interface {
 	run(ctx context.Context, std stdio) error
 }

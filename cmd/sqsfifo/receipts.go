@@ -62,7 +62,7 @@ type receiptLine struct {
 }
 
 // setOutcome sets the event's outcome from the producer's receipt and error. The parameter
-// journal is true for a command with a journal.
+// `journal` is true for a command with a journal.
 func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
 	l.MessageID, l.SequenceNumber, l.Attempts, l.Overtaken = r.MessageID, r.SequenceNumber, r.Attempts, r.Overtaken
 	l.Drift = slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "SF061" })
@@ -120,7 +120,7 @@ type receipts struct {
 
 	flushed time.Time
 
-	unprinted chan struct{} // one element for each event in the map groups, at most maxUnprinted
+	unprinted chan struct{} // one element for each event in the map `groups`, at most maxUnprinted
 }
 
 // maxUnprinted is the largest number of events whose receipts are not printed yet.
@@ -242,7 +242,7 @@ func (r *receipts) failed() bool {
 }
 
 // summarize prints one line for people: the number of events with each outcome, the
-// number of skipped lines (the argument bad), and the speed.
+// number of skipped lines (the argument `bad`), and the speed.
 func (r *receipts) summarize(took time.Duration, bad int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

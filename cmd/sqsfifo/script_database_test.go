@@ -34,7 +34,7 @@ type scriptEvent struct {
 }
 
 // makeOutbox makes an outbox in a database. For each element GROUP:N of the parameter
-// groups, it adds N messages to message group GROUP. The recorded time of the addition is
+// `groups`, it adds N messages to message group GROUP. The recorded time of the addition is
 // ten minutes ago.
 func makeOutbox(ctx context.Context, source string, groups ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
@@ -93,7 +93,7 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 }
 
 // markTried records in the outbox an attempt to send the messages of a group, up to the
-// message at the position last. The parameter ago is the time since the attempt.
+// message at the position `last`. The parameter `ago` is the time since the attempt.
 func markTried(ctx context.Context, source, group string, last int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // errInterrupted is the error of a command that ended because of a signal.
 var errInterrupted = errors.New("interrupted")
 
-// sending is one run of the command send. The method read builds messages in one goroutine,
+// sending is one run of the command send. The method `read` builds messages in one goroutine,
 // and sendAll submits them to the producer in another. With --journal, the producer's store
 // is the journal.
 type sending struct {
@@ -93,7 +93,7 @@ func (s *sending) run(ctx context.Context) error {
 // blocked on standard input, and the command must be able to end without more input.
 const readerTimeout = 100 * time.Millisecond
 
-// waitForReader waits until the goroutine of method read has ended, and returns its error.
+// waitForReader waits until the goroutine of method `read` has ended, and returns its error.
 // It returns nil if the goroutine is still running after readerTimeout.
 func waitForReader(read <-chan error) error {
 	select {

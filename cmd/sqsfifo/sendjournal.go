@@ -14,7 +14,7 @@ import (
 const oldOperation = "sqsfifo.send"
 
 // openSendJournal opens the journal at the path and returns it as a producer's store. The
-// function end closes the journal.
+// function `end` closes the journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -117,7 +117,7 @@ type report struct {
 	found   map[string]int // findings by name: lost, refused, collision or redelivered
 }
 
-// printer prints one message and its outcome. The parameter number is the message's number
+// printer prints one message and its outcome. The parameter `number` is the message's number
 // in the log, from 1. After the last message, a call with done = true prints the remaining
 // rows.
 type printer func(number int, m message, o sqstest.Outcome, done bool) error

@@ -26,7 +26,7 @@ func TestConsumer(t *testing.T, run Run) {
 	}
 }
 
-// suiteCase is one case of the suite. Its function play sends messages and starts
+// suiteCase is one case of the suite. Its function `play` sends messages and starts
 // consumers. Meanwhile the methods of world check the invariants and record violations.
 type suiteCase struct {
 	name   string

@@ -145,7 +145,7 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process with the handler handle. The method process.handle checks the
+// start starts a process with the handler handle. The method `process`.handle checks the
 // invariants before each call of the handler.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}

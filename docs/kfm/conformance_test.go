@@ -133,7 +133,7 @@ func TestStaleReasonsAreFound(t *testing.T) {
 }
 
 // Each change makes a correct requirement wrong, for example by the removal of its test.
-// The method check finds the error.
+// The method `check` finds the error.
 func TestFaultsOfTheListAreFound(t *testing.T) {
 	good := requirement{id: "1", level: "MUST", text: "text", tests: []testRef{{"docs/kfm", "TestLayout", ""}}}
 	require.NoError(t, good.check(true))

@@ -59,7 +59,7 @@ func TestDenials(t *testing.T) {
 }
 
 // wrongDenials returns the errors in the lines with a match of denial. Such a line must
-// contain a key of the map known, and the key's value must not match an exported name. For
+// contain a key of the map `known`, and the key's value must not match an exported name. For
 // each key found, wrongDenials sets seen[key] to true.
 func wrongDenials(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {

@@ -38,7 +38,7 @@ var layout = []string{
 }
 
 // part matches "<!-- generate NAME ARGUMENTS -->", the generated text, and "<!-- end -->"
-// in a document. NAME is a key of the map tables.
+// in a document. NAME is a key of the map `tables`.
 var part = regexp.MustCompile(`(?s)(<!-- generate ([a-z-]+)((?: [^ >]+)*) -->\n)(.*?)(<!-- end -->)`)
 
 // tables has the functions that generate the parts of documents, by the name of the part.

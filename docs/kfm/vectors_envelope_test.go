@@ -18,7 +18,7 @@ const (
 	exampleID     = "019ae7b0-8c00-7abc-9def-0123456789ab"
 )
 
-// bodyWith returns a canonical body as input. The parameter changes has pairs of a
+// bodyWith returns a canonical body as input. The parameter `changes` has pairs of a
 // member's name and its new JSON text; the text "" removes the member.
 func bodyWith(changes ...string) input {
 	members := map[string]string{

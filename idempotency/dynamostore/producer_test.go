@@ -42,7 +42,7 @@ func TestProducer(t *testing.T) {
 	})
 }
 
-// line is the HTTP client of the stores, with a switch for outages. While the field cut is
+// line is the HTTP client of the stores, with a switch for outages. While the field `cut` is
 // true, every second request fails immediately, and the other requests get no answer.
 type line struct {
 	cut      atomic.Bool

@@ -123,7 +123,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	newVersion := idempotency.NewToken() // version of each record that this call writes
 	var granted idempotency.Outcome
 	// failed wraps an error of a read or of the fence counter. Once this call has tried
-	// to write the record, the variable granted is set and the record may have changed:
+	// to write the record, the variable `granted` is set and the record may have changed:
 	// the error is then ambiguous.
 	failed := func(err error) (idempotency.Outcome, error) {
 		if granted.Decision != idempotency.Undecided {

@@ -31,7 +31,7 @@ func (b *budget) take(n int64) bool {
 	}
 }
 
-// buffer holds bytes whose memory was reserved in the budget. The field reserved is the
+// buffer holds bytes whose memory was reserved in the budget. The field `reserved` is the
 // number of reserved bytes; cap(data) never exceeds it.
 type buffer struct {
 	budget   *budget

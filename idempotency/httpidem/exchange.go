@@ -24,7 +24,7 @@ type exchange struct {
 	session           session
 	key               idempotency.Key
 
-	// The method run sets these fields.
+	// The method `run` sets these fields.
 	ran       bool
 	judgement judgement
 	late      bool

@@ -67,9 +67,9 @@ const (
 	// whether the request may have taken effect.
 	TimedOut ProblemType = docs + "TimedOut"
 
-	// NotRetained has the original answer's status if the request ran once and its
-	// answer's body was too large to keep. For an unreadable stored answer it has status
-	// 500.
+	// NotRetained: the request ran once, but its answer cannot be repeated. If the answer's
+	// body was too large to store, the status is the original one. If the stored answer is
+	// unreadable, the status is 500.
 	NotRetained ProblemType = docs + "NotRetained"
 )
 

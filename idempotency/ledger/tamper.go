@@ -52,7 +52,7 @@ type TamperError struct {
 	// Line is the line number in the file, or 0.
 	Line int
 
-	// Rule describes the fault, for example "the seal does not cover it".
+	// Rule is a text that describes the fault, for example "the seal does not cover it".
 	Rule string
 }
 

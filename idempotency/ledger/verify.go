@@ -47,7 +47,7 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 }
 
 // VerifyAfter is like [Verify] for a ledger without its beginning, for example a second
-// export. The parameter previous is the head (number and hash) of the last missing seal,
+// export. The parameter `previous` is the head (number and hash) of the last missing seal,
 // or zero for a whole ledger.
 func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: previous}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}

@@ -42,7 +42,7 @@ type script struct{ text, sha string }
 type scripts struct{ claim, finish, read script }
 
 // newScripts returns the scripts. The Lua source in clockSource defines the function
-// clock, which returns the server's time; tests use another clock.
+// `clock`, which returns the server's time; tests use another clock.
 func newScripts(clockSource string) scripts {
 	build := func(flags, source string) script {
 		var b strings.Builder

@@ -8,8 +8,8 @@ import (
 )
 
 // admit returns the claims that Capacity and Quota permit. All other claims are refused:
-// for each of these claims, admit sets the reason in the field refusal of known[c.id].
-// The parameter own is true if the store began tx, and false if a caller began tx.
+// for each of these claims, admit sets the reason in the field `refusal` of known[c.id].
+// The parameter `own` is true if the store began tx, and false if a caller began tx.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)

@@ -44,7 +44,7 @@ const (
 
 // reserve lets up to want operations begin in a scope. It returns their number, and
 // subtracts the number from the scope's allowance. The number is less than want only if
-// the scope had reached its quota at the last count. The parameter age is the time since
+// the scope had reached its quota at the last count. The parameter `age` is the time since
 // the store was opened.
 //
 // reserve returns false if the caller must first count the unfinished operations.

@@ -11,7 +11,7 @@ import (
 
 // watchClock detects that the clock was set back. It is then unknown whether a second run
 // of an unfinished operation is still safe, so watchClock forbids second runs with
-// revokeResends. The parameter own is false in a transaction begun by a caller.
+// revokeResends. The parameter `own` is false in a transaction begun by a caller.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-clock.StepTolerance.Microseconds() {
@@ -78,7 +78,7 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 	return at.fence, s.watchClock(ctx, tx, at, own)
 }
 
-// started is the result of the method begin of an engine.
+// started is the result of the method `begin` of an engine.
 type started struct {
 	// On SQLite, fence is the first of the numbers reserved for the claims of the
 	// transaction. On PostgreSQL fence is 0, and each claim gets its number later.

@@ -67,7 +67,7 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads one row: first a column for each pointer in the parameter leading, then
+// scanSummary reads one row: first a column for each pointer in the parameter `leading`, then
 // the time of a ledger entry and the columns listed in summaryColumns.
 func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 	var e ledger.Entry
@@ -86,7 +86,7 @@ func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 
 // returnedEntries executes an SQL statement that changes records, and makes a ledger entry
 // from each row of the result. A row must have the time of the change and the columns
-// listed in summaryColumns. The function finishEntry sets fields without a column, such as
+// listed in summaryColumns. The function `finishEntry` sets fields without a column, such as
 // Event.
 func returnedEntries(ctx context.Context, tx writer, finishEntry func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {

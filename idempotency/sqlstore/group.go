@@ -25,10 +25,10 @@ type item struct {
 	outcomes []idempotency.Outcome
 
 	// indexes[i] is the index of claims[i] in the caller's batch. It differs from i if the
-	// method renew makes some claims of a batch again.
+	// method `renew` makes some claims of a batch again.
 	indexes []int
 
-	// renewals has the indexes of claims to make again with the method renew. The claimant
+	// renewals has the indexes of claims to make again with the method `renew`. The claimant
 	// already has these keys, but another transaction had locked them.
 	renewals []int
 
@@ -236,8 +236,8 @@ type keyState struct {
 }
 
 // write executes the calls of a group and sets the outcomes or the error of each item. It
-// answers items that need no write before the transaction, by closing their channel done.
-// It returns all other items, for which the caller must close done, and the error of the
+// answers items that need no write before the transaction, by closing their channel `done`.
+// It returns all other items, for which the caller must close `done`, and the error of the
 // database.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)

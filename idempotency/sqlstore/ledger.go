@@ -273,7 +273,7 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 		}
 		// On SQLite, an entry without a seal comes from another program. Yield the first
 		// such entry, so that Verify reports it. On PostgreSQL, where a Sealer writes the
-		// seals later, the method unsealed returns no entry.
+		// seals later, the method `unsealed` returns no entry.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)

@@ -90,7 +90,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 	}
 }
 
-// page reads up to limit records that match f, with IDs greater than the parameter after.
+// page reads up to limit records that match f, with IDs greater than the parameter `after`.
 func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, limit int) (records []idempotency.Record, last []byte, err error) {
 	s.stats.reads.Add(1)
 	var where strings.Builder

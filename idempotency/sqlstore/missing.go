@@ -15,7 +15,7 @@ type missing struct {
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing is the maximum number of keys in a set of type missing. The method add empties
+// maxMissing is the maximum number of keys in a set of type missing. The method `add` empties
 // a full set. This costs only time, because the next claims of these keys must read before
 // they write. A producer's buffer is smaller than the limit, so this is rare.
 const maxMissing = 8192

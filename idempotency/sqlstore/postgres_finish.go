@@ -163,7 +163,7 @@ func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 }
 
 // postgresUnfinished counts the unfinished operations of each scope, with a database
-// function created by the schema step postgresThird.
+// function `created` by the schema step postgresThird.
 const postgresUnfinished = `SELECT tenant, unfinished FROM idempotency_unfinished($1::text::bytea[], $2::bigint)`
 
 func (postgres) unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error) {

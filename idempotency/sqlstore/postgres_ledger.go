@@ -12,7 +12,7 @@ import (
 )
 
 // postgresAppend inserts entries into the ledger, which is ordered by transaction numbers.
-// It inserts nothing if its transaction number is less than the column horizon, because
+// It inserts nothing if its transaction number is less than the column `horizon`, because
 // the ledger is final up to there. This happens only if the server began again with small
 // numbers, for example after a restore to another server.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
@@ -114,7 +114,7 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// The seal covers only rows of the first row's epoch. The variable full is true if the
+	// The seal covers only rows of the first row's epoch. The variable `full` is true if the
 	// query reached its limit within this epoch, so that more rows of the epoch may exist.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed

@@ -11,7 +11,7 @@ import (
 // columns lists a record's columns except key_id, in scanRecord and recordArgs order.
 const columns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
 
-// statusText returns a status as stored in the column status. The row of an absent record
+// statusText returns a status as stored in the column `status`. The row of an absent record
 // has the text "released".
 func statusText(s idempotency.Status) string {
 	if s == idempotency.Absent {
@@ -28,7 +28,7 @@ type row struct {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanRecord reads one row: first a column for each pointer in the parameter leading, then
+// scanRecord reads one row: first a column for each pointer in the parameter `leading`, then
 // the columns of a record.
 func scanRecord(s scanner, leading ...any) (row, error) {
 	var (

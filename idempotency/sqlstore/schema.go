@@ -52,7 +52,7 @@ var schema = &sqldb.Schema{
 }
 
 // Column names follow the key specification of the Kansas Frontier Matrix (KFM). Times
-// are microseconds since 1970. The CHECK of column status uses OR and not IN, because
+// are microseconds since 1970. The CHECK of column `status` uses OR and not IN, because
 // with IN SQLite would build a temporary table at each write of a row.
 const tables = `CREATE TABLE idempotency_keys (
   key_id            {bytes} PRIMARY KEY,
@@ -106,7 +106,7 @@ CREATE TABLE idempotency_seals (
   hash            {bytes} NOT NULL
 ){strict}`
 
-// ledgerColumns defines the columns of an entry that follow its position.
+// ledgerColumns defines the columns of the ledger table after the column of the position.
 const ledgerColumns = `recorded_at       {int} NOT NULL,
   event             {text} NOT NULL,
   scope             {bytes} NOT NULL,
@@ -153,7 +153,7 @@ CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN
 
 // Ledger rows are ordered by epoch and transaction number. A new epoch begins after a
 // restore to another server, or when the server's transaction numbers went back. The
-// column horizon is a transaction number of the current epoch: the ledger is final, and
+// column `horizon` is a transaction number of the current epoch: the ledger is final, and
 // sealed, below this number.
 //
 // CACHE 1 keeps the numbers of the sequence in order. With a larger cache, a session would

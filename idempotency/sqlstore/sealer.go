@@ -128,7 +128,7 @@ func (k *Sealer) Run(ctx context.Context) error {
 }
 
 // exportHead passes the head current to SealerConfig.Sink, unless the Sink has it already.
-// The parameter stored is the head that the Sink has. The result is its new value.
+// The parameter `stored` is the head that the Sink has. The result is its new value.
 func (k *Sealer) exportHead(ctx context.Context, current, stored ledger.Head) ledger.Head {
 	if current == stored {
 		return stored

@@ -127,7 +127,7 @@ type engine interface {
 	rememberTime() string
 
 	// claim executes claims of different keys, possibly none. On SQLite, claims[i] gets the
-	// number fence+i if it is granted. PostgreSQL ignores the parameter fence.
+	// number `fence`+i if it is granted. PostgreSQL ignores the parameter `fence`.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
 	// finish executes calls of Finish and Extend for different keys, possibly none.
@@ -352,7 +352,7 @@ func checkFinishing(e idempotency.Finishing) error {
 }
 
 // claim submits the claims. A claim that renews a lease may fail because another
-// transaction holds the key's lock; the method renew repeats such claims.
+// transaction holds the key's lock; the method `renew` repeats such claims.
 func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	it := newClaims(claims)
 	if err := s.submit(ctx, it); err != nil {
@@ -361,9 +361,9 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew makes claims again that found their keys locked by another transaction, until the
-// keys are free or ctx ends. These are claims of the current claimants (item.renewals), for
-// whom the answer InProgress would be wrong: no other claimant is running the operation.
+// renew repeats the claims item.renewals, which found their keys locked by another
+// transaction, until the keys are free or ctx ends. Their claimants already run the
+// operations, so the answer InProgress would be wrong.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

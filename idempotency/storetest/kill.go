@@ -118,7 +118,7 @@ func Client(t *testing.T, open func() (idempotency.Store, error)) {
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
 // claimAndComplete claims new keys and completes every second claim, until the store
-// returns an error. It passes each answer to the function report.
+// returns an error. It passes each answer to the function `report`.
 func claimAndComplete(s idempotency.Store, round string, caller int, report func(...any)) error {
 	for i := 0; ; i++ {
 		value := fmt.Sprintf("%s-%d", round, i*callers+caller)
@@ -151,7 +151,7 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts a client process of the round and calls the function note with each
+// start starts a client process of the round and calls the function `note` with each
 // complete line of its output. The returned channel is closed when the client is ready.
 func (k Killing) start(t *testing.T, round string, note func(line string), env ...string) (c *client, ready <-chan struct{}) {
 	t.Helper()
@@ -184,7 +184,7 @@ func (k Killing) start(t *testing.T, round string, note func(line string), env .
 }
 
 // await waits until the client is ready. If the client ends before that, await fails the
-// test with the result of the function clientErrors.
+// test with the result of the function `clientErrors`.
 func (c *client) await(t *testing.T, ready <-chan struct{}, clientErrors func() []string) {
 	t.Helper()
 	select {

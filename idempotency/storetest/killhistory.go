@@ -176,7 +176,7 @@ func (g *grants) next(rng *rand.Rand) recorded {
 }
 
 // callAll runs four concurrent callers, each with historyCalls random calls. It passes
-// each call to the function onCall and each answer to the function onAnswer.
+// each call to the function `onCall` and each answer to the function `onAnswer`.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, onCall func(id string, r recorded), onAnswer func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {

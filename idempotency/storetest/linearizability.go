@@ -34,7 +34,7 @@ type call struct {
 	key      idempotency.Key
 	claim    *idempotency.Claim
 	repeated bool            // the second try of an interrupted claim
-	ref      idempotency.Ref // claim for the field ending
+	ref      idempotency.Ref // claim for the field `ending`
 	ending   *idempotency.Ending
 }
 
@@ -45,7 +45,7 @@ type answer struct {
 	err     error
 
 	// unknown means that the calling process was killed before the answer. For a claim,
-	// the method history of recording still sets outcome.Record.Fence.
+	// the method `history` of recording still sets outcome.Record.Fence.
 	unknown bool
 }
 

@@ -20,7 +20,7 @@ func checkPrograms(p *probe) {
 	}
 }
 
-// program makes random calls of a store. The field records has the expected records.
+// program makes random calls of a store. The field `records` has the expected records.
 type program struct {
 	*probe
 	records map[idempotency.Key]idempotency.Record

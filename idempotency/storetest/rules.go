@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// with returns a claim of k with a long lease and TTL, modified by the function change.
+// with returns a claim of k with a long lease and TTL, modified by the function `change`.
 func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
 	c := claim(k)
 	change(&c)
@@ -19,7 +19,7 @@ var token = idempotency.Token{1, 2, 3}
 
 // states has a function for each state in the decision table. The function brings a key
 // into the state, and returns the outcome of the key's first claim. A running claim has
-// the token in the variable token, so that a later claim can repeat it.
+// the token in the variable `token`, so that a later claim can repeat it.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {

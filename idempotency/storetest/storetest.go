@@ -53,7 +53,7 @@ type Storage struct {
 	Volatile bool
 }
 
-// Run checks the store, one subtest per property. Each subtest calls the function fresh
+// Run checks the store, one subtest per property. Each subtest calls the function `fresh`
 // at least once for new, empty storage.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range properties {
@@ -138,7 +138,7 @@ func (p *probe) must(err error, doing string) {
 
 func (p *probe) open() idempotency.Store { return p.opening(p.Open) }
 
-// opening opens a store with the function open. At the end of the check, p.close closes
+// opening opens a store with the function `open`. At the end of the check, p.close closes
 // the store.
 func (p *probe) opening(open func() (idempotency.Store, error)) idempotency.Store {
 	s, err := open()

@@ -86,7 +86,7 @@ func New() *Clock {
 // machine may have been suspended, and sleepClock measures immediately.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
-// sleepReading is a measurement saved by the method sleepClock.read.
+// sleepReading is a measurement saved by the method `sleepClock`.read.
 type sleepReading struct {
 	awake, ahead time.Duration // parameters of read
 	asleep       time.Duration // result of read
@@ -97,7 +97,7 @@ const (
 	maxWallChange = time.Millisecond       // a larger movement of the wall clock may come from a suspension
 )
 
-// read returns the total duration of all suspensions, measured by the function suspended
+// read returns the total duration of all suspensions, measured by the function `suspended`
 // or saved by an earlier call. Since the start, the monotonic clock has advanced by
 // awake, and the wall clock by awake+ahead.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
@@ -109,7 +109,7 @@ func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Dura
 	return last.asleep
 }
 
-// Simulated returns a clock for tests. It calls the function read instead of reading the
+// Simulated returns a clock for tests. It calls the function `read` instead of reading the
 // system's clocks. Only [Clock.Recently] reads the system's monotonic clock.
 func Simulated(read func() Reading) *Clock {
 	return &Clock{readAll: read, start: time.Now(), base: read().Asleep, readWall: func() time.Time { return read().Wall }}

@@ -107,13 +107,13 @@ func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (
 
 // deadlineContext is the context of WithDeadline. The embedded Context has the same
 // deadline, but its timer stops during a suspension. If the deadline passes during a
-// suspension, the method expire cancels the embedded Context.
+// suspension, the method `expire` cancels the embedded Context.
 type deadlineContext struct {
 	context.Context
 	awake   time.Time // deadline of Context on the monotonic clock
 	stop    func()    // cancels Context
 	timer   *Timer
-	expired atomic.Bool // set if the method expire canceled Context; Err then returns DeadlineExceeded
+	expired atomic.Bool // set if the method `expire` canceled Context; Err then returns DeadlineExceeded
 }
 
 func (d *deadlineContext) Err() error {

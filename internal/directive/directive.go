@@ -83,7 +83,7 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck parses a comment //lint:ignore of the tool staticcheck. The parameter rest is
+// staticcheck parses a comment //lint:ignore of the tool staticcheck. The parameter `rest` is
 // the text after lint:ignore, a list of checks and a reason. Only rules of this project
 // count.
 func staticcheck(rest string) (*Directive, string) {
@@ -105,7 +105,7 @@ func staticcheck(rest string) (*Directive, string) {
 }
 
 // silencesAll reports whether a //nolint comment silences all rules of sqsfifo. The
-// parameter rest is the text after //nolint: names of linters, or nothing for all
+// parameter `rest` is the text after //nolint: names of linters, or nothing for all
 // linters.
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")

@@ -265,7 +265,7 @@ func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 }
 
 // atMost returns the maximum number of entries for a request with the item: the item's
-// own limit, or the parameter most if that is lower.
+// own limit, or the parameter `most` if that is lower.
 func (it *Item[M]) atMost(most int) int {
 	if it.limit > 0 {
 		return min(most, int(it.limit))

@@ -26,7 +26,7 @@ type waiter struct {
 
 // enter takes room for one item, and blocks until there is room. It returns the context's
 // cause if the context ends first, and [ErrClosed] if the buffer closes first. While enter
-// blocks, it calls the function refresh once a minute without a lock, unless refresh is nil.
+// blocks, it calls the function `refresh` once a minute without a lock, unless `refresh` is nil.
 func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	b.mu.Lock()
 	if b.closed {

@@ -115,7 +115,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	assert.Zero(t, d.items)
 	// The dispatcher may still have queues without items. If a group's last item was
 	// withdrawn, the empty queue stays in the list of ready groups or in the heap of delayed
-	// groups (the field queued).
+	// groups (the field `queued`).
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

@@ -226,7 +226,7 @@ type Dispatcher[M any] struct {
 	mu     sync.Mutex                // guards the fields below
 	groups map[string]*groupQueue[M] // queues of the message groups
 
-	// Empty queues for reuse form a linked list. The field spares is the length of the list.
+	// Empty queues for reuse form a linked list. The field `spares` is the length of the list.
 	// The links are groupQueue.next[readyGroups]: a queue for reuse is never in the list of
 	// ready groups.
 	firstSpare *groupQueue[M]
@@ -267,7 +267,7 @@ type Dispatcher[M any] struct {
 
 	watchdog *time.Timer // calls watchReporters
 	watching bool        // the watchdog timer is set
-	// seenReported is the value of the field reported at the last call of watchReporters.
+	// seenReported is the value of the field `reported` at the last call of watchReporters.
 	// If reported is still the same at the next call, all reporters are blocked.
 	seenReported uint64
 	visited      uint64 // number of items visited by withdrawals, for tests
@@ -300,7 +300,7 @@ func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 // the context's cause if the context ends first, and [ErrClosed] if the dispatcher closes
 // first.
 //
-// While Reserve blocks, it calls the function refresh once a minute, unless refresh is nil.
+// While Reserve blocks, it calls the function `refresh` once a minute, unless `refresh` is nil.
 // The room becomes free again after the item's outcome was reported.
 func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
 	return d.buffer.enter(ctx, d.room(size), refresh)

@@ -24,7 +24,7 @@ func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	}
 }
 
-// signalIdle wakes Close by closing the channel idle, if the dispatcher is closed and has no
+// signalIdle wakes Close by closing the channel `idle`, if the dispatcher is closed and has no
 // items, workers or reporters.
 func (d *Dispatcher[M]) signalIdle() {
 	if !d.closed || d.items > 0 || d.workers > 0 || d.reporters > 0 {

@@ -60,7 +60,7 @@ type Item[M any] struct {
 	storeWait    bool           // the report waits for the sender's store (MarkRecording)
 	owner        *Dispatcher[M] // nil before Submit
 	idle         bool           // no attempt is under way (MarkIdle)
-	deferred     bool           // Admit has answered Later or Change: the time RetryFor has begun
+	deferred     bool           // Admit has answered Later or Change, so the time limit RetryFor counts from then
 	prepared     bool           // Sender.Prepare has run or is running for the item
 	request      uint64         // number of the last request with the item
 	doubt        uint64         // number of the first request that may have stored the item, or 0
@@ -101,7 +101,7 @@ func (it *Item[M]) MarkRecording() { it.storeWait = true }
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
 // Recorded ends the wait after MarkRecording, so that the item's outcome can be reported.
-// The parameter ok is true if the store has recorded the item. After the report, Recorded
+// The parameter `ok` is true if the store has recorded the item. After the report, Recorded
 // has no effect.
 //
 // Recorded locks the dispatcher. To avoid a deadlock, the caller must not hold a lock that
@@ -121,7 +121,7 @@ func (it *Item[M]) Recorded(ok bool) {
 	}
 }
 
-// endStoreWait ends the wait for the sender's store. The parameter ok is true if the
+// endStoreWait ends the wait for the sender's store. The parameter `ok` is true if the
 // store has recorded the item. The caller holds the lock.
 func (it *Item[M]) endStoreWait(ok bool) {
 	it.storeWait = false
@@ -132,7 +132,7 @@ func (it *Item[M]) endStoreWait(ok bool) {
 // has recorded the item. The caller holds the lock.
 func (it *Item[M]) waitsForStore() bool {
 	// In the phase decidedInFlight, the answer is always no. Do not read the field
-	// storeWait then: Sender.Send may be writing the field without the lock.
+	// `storeWait` then: Sender.Send may be writing the field without the lock.
 	return it.phase != decidedInFlight && it.storeWait
 }
 
@@ -215,7 +215,7 @@ const (
 	Known
 )
 
-// Call marks items that one function call submitted together. If an item fails, the later
+// Call marks items that one function `call` submitted together. If an item fails, the later
 // items with the same Call and group are not sent, unless the policy is NeverPause. The
 // zero value is ready to use.
 type Call struct {

@@ -73,8 +73,8 @@ type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// If SQS may have stored the event, doubt is the start of the first attempt that may
-	// have stored it. Otherwise, and after a proof, doubt is the zero time.
+	// doubt is the start of the first attempt that may have stored the event. It is zero
+	// without such an attempt, and when an answer has shown that SQS stored the event or not.
 	doubt   time.Time
 	flights int // attempts under way
 }

@@ -17,12 +17,12 @@ type Pause struct {
 	Fate attempt.Fate
 	Code string // error code of SQS, "" without a code
 
-	// Since is the time of the failure. At the time Until, the pause ends by itself. The zero
-	// time means that the pause does not end by itself.
+	// Since is the time of the failure. The pause ends at the time Until, or, if Until is
+	// zero, only by a call of Resume or by a resend of the failed event.
 	Since, Until time.Time
 
 	// SameCall limits the pause to items submitted together with the failed item, by one
-	// function call (type [Call]). Other items of the group are sent as usual.
+	// function `call` (type [Call]). Other items of the group are sent as usual.
 	SameCall bool
 }
 

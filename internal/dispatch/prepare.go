@@ -74,7 +74,7 @@ func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	return it
 }
 
-// countPrepared sets the field prepared of an item, and updates the counts of the group
+// countPrepared sets the field `prepared` of an item, and updates the counts of the group
 // and of the dispatcher.
 func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
 	if it.prepared == prepared {

@@ -98,7 +98,7 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 
 // applyToGroup records the answers for the items of one group. Only the items that were
 // sent have an answer, so applyToGroup returns the number of answers that it has used.
-// The parameter entries is the number of items sent in the whole request, for all groups.
+// The parameter `entries` is the number of items sent in the whole request, for all groups.
 func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
 	// Find the last item that this request stored. Earlier items that failed get no retry,
 	// because SQS would store them out of order.
@@ -308,7 +308,7 @@ func (it *Item[M]) isStored() bool {
 
 // release calls Sender.Release for an item that is in no request. If the fate is Stored,
 // release ends a pause for the same event. If not, release may pause the group. The
-// parameter code is the last error code of SQS for the item.
+// parameter `code` is the last error code of SQS for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.Stored {

@@ -255,8 +255,8 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.reportAll(withdrawn, false)
 }
 
-// addWithdrawn appends an item to the list withdrawn, which Withdraw reports immediately,
-// without waiting for the sender's store. The caller has already removed the item from
+// addWithdrawn appends an item to `withdrawn`, the items that Withdraw reports next, without
+// waiting for the sender's store. The caller has already removed the item from
 // groupQueue.outcomes.
 func (d *Dispatcher[M]) addWithdrawn(it *Item[M], withdrawn *itemList[M]) {
 	it.inOutcomes = false
@@ -276,7 +276,7 @@ func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
 	}
 }
 
-// takeMatching moves items from a group's list of outcomes to the list withdrawn, if
+// takeMatching moves items from a group's list of outcomes to the list `withdrawn`, if
 // match returns true for the item. It returns the number of visited items.
 func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, withdrawn *itemList[M]) (visited int) {
 	all := g.outcomes
@@ -292,7 +292,7 @@ func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool
 	return visited
 }
 
-// reportAll reports the items of a list one after another. The parameter counted is true if
+// reportAll reports the items of a list one after another. The parameter `counted` is true if
 // this goroutine is a reporter and so is counted in d.reporters, and false if it belongs to
 // a caller of Withdraw.
 func (d *Dispatcher[M]) reportAll(items itemList[M], counted bool) {

@@ -47,7 +47,7 @@ func (c *modelSender) storeAll(items []*item, answers []attempt.Answer) attempt.
 	return attempt.Passed
 }
 
-// script sets how the service handles requests: the function requests[0] handles the first
+// script sets how the service handles requests: the function `requests`[0] handles the first
 // request, requests[1] the second request, and so on. After these requests, the service
 // stores all items.
 func (c *modelSender) script(requests ...func(items []*item, answers []attempt.Answer)) {

@@ -62,8 +62,8 @@ func (d *Dispatcher[M]) startWatching(w *watcher[M]) {
 }
 
 // unwatch removes an item from the watcher of the item's context. After the last item,
-// the watcher must be stopped. The function stop must be called without a lock, so
-// unwatch moves stop to this item, and reportItem calls it.
+// the watcher must be stopped. The function `stop` must be called without a lock, so
+// unwatch moves `stop` to this item, and reportItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

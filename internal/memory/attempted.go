@@ -43,7 +43,7 @@ type Waiter = store.Waiter
 //
 // With a store, Attempted may block while many results wait to be written.
 //
-// The parameter lead is the time by which SQS's clock is ahead of this machine's wall
+// The parameter `lead` is the time by which SQS's clock is ahead of this machine's wall
 // clock.
 func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	now := m.process.Now()

@@ -148,7 +148,7 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	}
 }
 
-// ask passes the claims of the chosen attempts to the function query, and copies the
+// ask passes the claims of the chosen attempts to the function `query`, and copies the
 // store's answers into these attempts.
 func (m *Memory) ask(attempts []Attempt, chosen func(*Attempt) bool, query func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))

@@ -54,7 +54,7 @@ type Knowledge struct {
 	// process; otherwise nil.
 	Err error
 
-	// Memory.Times uses the field local if an attempt of this process may have stored a
+	// Memory.Times uses the field `local` if an attempt of this process may have stored a
 	// message. Otherwise, it returns the three times below: they come from the store and
 	// describe an attempt of another submission.
 	local                          process.Known
@@ -91,8 +91,8 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 }
 
 // combine merges this process's knowledge of an event with the store's answers. The
-// parameter claim is nil if the submission has no claim in the store. The parameter
-// deferred is true if the claim is to be made later.
+// parameter `claim` is nil if the submission has no claim in the store. The parameter
+// `deferred` is true if the claim is to be made later.
 func combine(inProcess process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{local: inProcess, Before: before}
 	var inStore store.Known
@@ -122,17 +122,16 @@ func combine(inProcess process.Known, before bool, claim *store.Claim, deferred,
 	return k
 }
 
-// errRetained explains why an event was not sent: for two minutes after a suspension of
-// the machine, the memory keeps expired records for waiting submissions
-// (process.Retained).
+// errRetained is the cause of an event that ended during the Kind process.Retained. A new
+// record would replace an old one, which another waiting submission may still need.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
 // Conclude ends the attempts of a submission: from now on, Admit allows no attempt.
 // Conclude returns the present knowledge about the event. Before Identify, it does
 // nothing and returns the zero Knowledge.
 //
-// The parameter altered reports that SQS stored a changed message in the last attempt.
-// The parameter refused reports that the event was refused because of its content.
+// The parameter `altered` reports that SQS stored a changed message in the last attempt.
+// The parameter `refused` reports that the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		inProcess, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
@@ -159,9 +158,9 @@ func (r *Record) Knowledge() *Knowledge {
 
 // Release ends a submission and returns the knowledge about the event. All attempts of
 // the submission must have ended. In the States InDoubt and Altered, the result
-// forgottenAt is the time from which SQS has certainly forgotten the event.
+// `forgottenAt` is the time from which SQS has certainly forgotten the event.
 //
-// The parameter altered reports that SQS stored a changed message in the last attempt.
+// The parameter `altered` reports that SQS stored a changed message in the last attempt.
 //
 // If the store has not answered, Release returns only the knowledge of this process,
 // never the State Unanswered.

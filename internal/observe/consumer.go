@@ -97,7 +97,7 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	return s
 }
 
-// observeConsumer makes metric readers call c.Snapshot, until the returned function leave
+// observeConsumer makes metric readers call c.Snapshot, until the returned function `leave`
 // is called.
 func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.consumer."}

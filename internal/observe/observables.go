@@ -26,7 +26,7 @@ func (s *observables) current(name, unit, text string) metric.Int64ObservableUpD
 }
 
 // count returns a counter for a total that never decreases, for example the number of
-// retries since the producer's start. Use the type tally to add the increases of the total
+// retries since the producer's start. Use the type `tally` to add the increases of the total
 // to the counter.
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))

@@ -251,7 +251,7 @@ type Call struct {
 }
 
 // StartCall starts the CLIENT span of a request, linked to the spans of its events. EndCall
-// ends the request's span. The number n of messages is at least 1. The function origin
+// ends the request's span. The number n of messages is at least 1. The function `origin`
 // returns the span context and the ID of the event in message i.
 func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (trace.SpanContext, string)) (context.Context, Call) {
 	c := Call{noop.Span{}, time.Now()}
@@ -273,7 +273,7 @@ func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (tra
 }
 
 // EndCall counts a request and its messages, and ends the request's span. The parameter
-// answers has one answer for each message, even after an error of the whole request (err).
+// `answers` has one answer for each message, even after an error of the whole request (err).
 // An empty requestID is omitted from the span.
 func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answers []attempt.Answer, err error) {
 	o.countCall(ctx, time.Since(c.began), answers, err)
@@ -303,7 +303,7 @@ const (
 )
 
 // Inject returns the trace context and baggage of ctx as attributes of type String, and the
-// number of bytes that SQS counts for them. The parameter existing has the attributes of
+// number of bytes that SQS counts for them. The parameter `existing` has the attributes of
 // the message; Inject does not change this map.
 //
 // Inject returns nil if:

@@ -39,7 +39,7 @@ func (s Snapshot) merge(o Snapshot) Snapshot {
 	return s
 }
 
-// observeSnapshots makes metric readers call c.Snapshot, until the returned function leave
+// observeSnapshots makes metric readers call c.Snapshot, until the returned function `leave`
 // is called. If c.Snapshot is nil, observeSnapshots does nothing.
 func (o *Observer) observeSnapshots(c *Config) (leave func(), err error) {
 	if c.Snapshot == nil {

@@ -26,7 +26,7 @@ var stores = sharing[StoreSnapshot]{merge: func(s, o StoreSnapshot) StoreSnapsho
 	return s
 }}
 
-// observeStore makes metric readers call c.StoreSnapshot, until the returned function leave
+// observeStore makes metric readers call c.StoreSnapshot, until the returned function `leave`
 // is called. If c.StoreSnapshot is nil, observeStore does nothing.
 func (o *Observer) observeStore(c *Config) (leave func(), err error) {
 	if c.StoreSnapshot == nil {

@@ -52,7 +52,7 @@ const (
 )
 
 // These constants decide when to lower the rate. The pacer keeps two sums, one for throttled
-// calls and one for calls that fail for other reasons (type evidence). Each failed call adds
+// calls and one for calls that fail for other reasons (type `evidence`). Each failed call adds
 // 1 to its sum. Each successful call subtracts a credit, a number of at most 1. When a sum
 // reaches its limit, the pacer lowers the rate.
 const (
@@ -311,9 +311,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate of the earlier alarm (the field alarm), because
+// restoreAlarmRate returns to the rate of the earlier alarm (the field `alarm`), because
 // the throttles are random. If the pacer had no limit at that time, restoreAlarmRate
-// removes the limit. The parameter share is the share of random throttles.
+// removes the limit. The parameter `share` is the share of random throttles.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{previousRate: p.alarm.rate, randomShare: share, maxRandomShare: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
@@ -323,7 +323,7 @@ func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	p.beginPeriod(now)
 }
 
-// lowerRate lowers the rate. The parameter share is the share of the recent calls that
+// lowerRate lowers the rate. The parameter `share` is the share of the recent calls that
 // failed, and began is the start of the last failed call.
 func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	rate := p.usedRate(now)

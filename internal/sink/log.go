@@ -72,7 +72,7 @@ func (l *Log) IsDue(kind *OnceAMinute) bool {
 	return l != nil && kind.IsDueAt(time.Since(l.began))
 }
 
-// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter now is the time
+// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter `now` is the time
 // since a fixed instant. All calls must use the same instant.
 func (kind *OnceAMinute) IsDueAt(now time.Duration) bool {
 	next := kind.next.Load()

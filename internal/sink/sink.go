@@ -2,7 +2,7 @@
 // be slow, fail, panic, end its goroutine or never return.
 //
 // Any goroutine may call Add, including the sink's. The caller of Add may hold any lock
-// except a lock that the callback onLoss takes (see [New]). Flush blocks: do not call Flush
+// except a lock that the callback `onLoss` takes (see [New]). Flush blocks: do not call Flush
 // in the sink, or while holding a lock that the sink takes.
 package sink
 
@@ -29,11 +29,11 @@ type Queue[R any] struct {
 	mu sync.Mutex
 
 	// The waiting records are front[next:], then back. Add appends to back. When all
-	// records of front are done, the method take swaps the two slices.
+	// records of front are done, the method `take` swaps the two slices.
 	front, back []R
 	next        int
 
-	writing bool // a goroutine is running the method write
+	writing bool // a goroutine is running the method `write`
 	added   int64
 	done    int64 // number of records that the sink has written or failed to write
 	flushes []*flush
@@ -50,7 +50,7 @@ type flush struct {
 // New returns a queue for sink that holds at most limit waiting records. The limit must be
 // at least 1. With a nil sink New returns nil.
 //
-// The function onLoss is called once for each lost record, with no lock held, by Add or by
+// The function `onLoss` is called once for each lost record, with no lock held, by Add or by
 // the goroutine of the queue. It must not panic.
 func New[R any](sink func(R) error, limit int, onLoss func()) *Queue[R] {
 	if sink == nil {

@@ -97,7 +97,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		9: func() error { return os.ErrClosed },
 	}
 	// The sink fails on record badRecord. If badRecord is 0, the sink fails on all
-	// records in the map faults.
+	// records in the map `faults`.
 	for _, badRecord := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int

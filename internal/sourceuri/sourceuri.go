@@ -31,9 +31,9 @@ import (
 //
 // The normal form of a normal form is the same text.
 //
-// Normalize refuses a query parameter that is not in the list parameters. The error text
-// quotes at most the name of such a parameter with a value, because the URI may contain a
-// secret.
+// Normalize refuses a URI with a query parameter that `parameters` does not list. Of the
+// URI, the error text quotes at most the name of such a parameter, and only if the parameter
+// has a value: everything else may be a secret.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {

@@ -69,10 +69,10 @@ func New(client Client, queueURL string) *Caller {
 }
 
 // Send makes one request with 1 to MaxEntries entries and sets answers[i] for entries[i].
-// The slice answers must be at least as long as entries. An entry without a proof of its
+// The slice `answers` must be at least as long as entries. An entry without a proof of its
 // fate is in doubt. Every answer except Stored has an Err.
 //
-// The result load is the largest Load of the answers. The result err is the error of the
+// The result `load` is the largest Load of the answers. The result err is the error of the
 // request as a whole: nil if SQS answered entry by entry.
 //
 // Send returns after Timeout at the latest if the client obeys its context. If ctx is
@@ -84,11 +84,11 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 	return load, err
 }
 
-// SendIf is Send with a condition: the function permit reports whether the request may be
-// sent. It must return quickly. A nil permit always allows the request.
+// SendIf is Send with a condition: the function `permit` reports whether the request may be
+// sent. It must return quickly. A nil `permit` always allows the request.
 //
-// SendIf calls permit before it calls the client. With the SDK's client, SendIf calls
-// permit again when the request is signed and about to go to the network. If permit returns
+// SendIf calls `permit` before it calls the client. With the SDK's client, SendIf calls
+// `permit` again when the request is signed and about to go to the network. If `permit` returns
 // false, SendIf drops the request. Each answer then has the Fate NotStored, the Next Retry
 // and the Err ErrNotAllowed.
 //

@@ -13,7 +13,7 @@ var (
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
 	// ErrNotAllowed is the error of a request that SendIf did not send, because the caller's
-	// function permit returned false: usually the time for the request was over.
+	// function `permit` returned false: usually the time for the request was over.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
 	// ErrMixedUp is the error of an entry if SQS's answer has another entry's digest:

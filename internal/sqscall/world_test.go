@@ -24,7 +24,7 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
 
-// want has the fields of an expected answer that tests compare. The function got returns
+// want has the fields of an expected answer that tests compare. The function `got` returns
 // these fields of an actual answer.
 type want struct {
 	fate attempt.Fate

@@ -120,7 +120,7 @@ func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 
 // resolveByTruth acts as an operator. It resolves a record that is still running 30
 // seconds after the end of its lease, when no process works on the operation. The
-// function truth reports whether the operation's effect happened.
+// function `truth` reports whether the operation's effect happened.
 func (w *world) resolveByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
 	ctx := context.Background()
 	records, err := w.store.Lookup(ctx, k)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// habits are phrases to avoid in comments. The field phrase is a regular expression; the
-// field better has clearer words to write instead.
+// habits are phrases to avoid in comments. The field `phrase` is a regular expression; the
+// field `better` has clearer words to write instead.
 var habits = []struct{ phrase, better string }{
 	{`anew`, "again"},
 	{`whoever|whichever|whosoever`, "a caller that, any"},

@@ -70,7 +70,7 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 		}
 		if !suite.runs {
 			// Drop the constructor calls at ignore comments. Test every call, because the method
-			// cover also marks its comment as used, and unused comments are reported below.
+			// `cover` also marks its comment as used, and unused comments are reported below.
 			uncovered := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(uncovered) > 0 {
 				findings = append(findings, missing(code, uncovered[0], suite))

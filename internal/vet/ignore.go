@@ -39,7 +39,7 @@ func ignoresOf(code *code) ignores {
 }
 
 // ignoresCompliance reports as ok whether a comment suppresses SF020 (missing compliance
-// test). The result native is true for //sqsfifo:ignore, and false for nolint.
+// test). The result `native` is true for //sqsfifo:ignore, and false for nolint.
 func ignoresCompliance(comment string) (native, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {

@@ -91,9 +91,9 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics makes a request of the go command include diagnostics. The parameter file
+// withDiagnostics makes a request of the go command include diagnostics. The parameter `file`
 // is the path of the request to analyze one package. The result is the path of a changed
-// copy in the same folder, or file if nothing must change.
+// copy in the same folder, or `file` if nothing must change.
 //
 // If all is false, only requests for packages of the main module change, because the user
 // may check these packages later. Without the change, the later call would get a cached
@@ -114,8 +114,8 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	// With -fix, the request need not change, because the go command never uses a cached
-	// result without fixes.
+	// With -fix, the request need not change: the go command ignores a cached result that
+	// has no fixes.
 	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}

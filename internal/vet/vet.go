@@ -45,8 +45,8 @@ type Options struct {
 	// Tags are build tags, separated by commas.
 	Tags string
 
-	// Tool is the binary that the go command runs on each package, with [ToolMain]; ""
-	// means the binary of this process.
+	// Tool is the path of the program that the go command runs on each package. The program
+	// calls [ToolMain]. "" means the program of this process.
 	Tool string
 
 	// Flags are flags for Tool, such as "-sqsfifo.strict".

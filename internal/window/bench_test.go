@@ -31,7 +31,7 @@ func liveIDs(b *testing.B) int {
 	return n
 }
 
-// stream is a window with a clock. Each call of the method put advances the clock by step
+// stream is a window with a clock. Each call of the method `put` advances the clock by step
 // and puts one new ID into the window. IDs thus arrive and expire at a steady rate, as
 // for a busy queue.
 type stream struct {

@@ -28,8 +28,8 @@ func newSecret() (s secret) {
 }
 
 // Key returns the key of a deduplication ID. If the deduplication scope of the queue is
-// "messageGroup", the parameter group is the message group: the same ID in two groups has
-// two keys (F-032). If the scope is "queue", the parameter group is empty.
+// "messageGroup", the parameter `group` is the message group: the same ID in two groups has
+// two keys (F-032). If the scope is "queue", the parameter `group` is empty.
 //
 // Unlike the other methods, Key may be called concurrently, so its caller needs no lock.
 func (w *Window[V]) Key(group, id string) Key {

@@ -235,7 +235,7 @@ func TestAFullShardRefuses(t *testing.T) {
 }
 
 // Different keys with the same tag and the same two buckets must each find their own
-// record. The method insert must refuse a key only after both buckets are full.
+// record. The method `insert` must refuse a key only after both buckets are full.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
 	// Keys of alike have the same tag and the same two buckets: the first and the last.

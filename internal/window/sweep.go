@@ -22,7 +22,7 @@ const (
 // then call Sweep, for example once a minute.
 //
 // One call checks at most about 34,000 records. If done is false, call Sweep again to
-// check the others. The result left is the number of remaining records.
+// check the others. The result `left` is the number of remaining records.
 //
 // If done is true, the remaining records are [Inside] or [Unsure], with one exception: a
 // record with a To before the time of its Put may stay up to one interval longer.
@@ -49,7 +49,7 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 
 // sweep frees the expired records of the shard and returns their number. It subtracts the
 // number of checked records from *budget, and stops when *budget is used up; it may check
-// up to one chunk more. The result finished is false if sweep stopped for this reason.
+// up to one chunk more. The result `finished` is false if sweep stopped for this reason.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, finished bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {

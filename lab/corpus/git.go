@@ -17,7 +17,7 @@ import (
 )
 
 // repositories gives access to all git repositories below a folder, bare or not. The field
-// dir is a new, empty repository that borrows the objects of these repositories
+// `dir` is a new, empty repository that borrows the objects of these repositories
 // (objects/info/alternates).
 type repositories struct{ dir string }
 

@@ -59,7 +59,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 }
 
 // published creates a bare git repository with one module, two levels below the returned
-// folder. The field sum of the module is the sum that the go command computes (as in
+// folder. The field `sum` of the module is the sum that the go command computes (as in
 // go.sum).
 func published(t *testing.T) (folder string, m module) {
 	t.Helper()

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// completeGoMod writes the go.mod for this run, a new one if the module has none. Unless
-// repos is nil, replace directives for folders outside of the module point to copies of the
-// folders.
+// completeGoMod writes the go.mod for this run, a new one if the module has none. If repos
+// is not nil, completeGoMod copies the folders outside of the module that `replace` lines
+// name, and changes these lines to the copies.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name) // #nosec G304 -- the go.mod of a module listed in modules.go

@@ -69,7 +69,7 @@ type measurement struct {
 }
 
 func measure(ctx context.Context, dir string, args []string) (measurement, error) {
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the function speed lists the commands
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the function `speed` lists the commands
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

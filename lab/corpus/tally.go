@@ -65,7 +65,7 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels from the map known, and records faults:
+// add prints a module's findings with their labels from the map `known`, and records faults:
 //   - a finding without a true or false label
 //   - a finding of severity error with the label false
 //   - a finding in a control module, except of rule SF015

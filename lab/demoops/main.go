@@ -136,7 +136,7 @@ type scene struct {
 	Cloud int    `json:"cloud"`
 }
 
-// world has a producer and its queue, served over HTTP. The method causeFaults makes them
+// world has a producer and its queue, served over HTTP. The method `causeFaults` makes them
 // fail.
 type world struct {
 	queue    *sqstest.Queue

@@ -200,7 +200,7 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 
 // cloudWatch has gauges with the names of CloudWatch's SQS metrics in an exporter, for the
 // queues scenes.fifo and scenes-dead.fifo. The values do not come from a queue; the method
-// part sets them.
+// `part` sets them.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {

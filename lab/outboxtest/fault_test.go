@@ -234,7 +234,7 @@ func must[T any](v T, err error) T {
 }
 
 // unconfirmed makes connections. If a transaction has executed a statement with the text in
-// the field match, Commit commits and then returns an error.
+// the field `match`, Commit commits and then returns an error.
 type unconfirmed struct {
 	*faults
 	match string

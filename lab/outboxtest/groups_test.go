@@ -99,7 +99,7 @@ func TestGroups(t *testing.T) {
 }
 
 // withAges returns a copy of groups, with the fields Age and LateIn copied from the
-// parameter other. These fields differ between two reads, so a comparison must ignore them.
+// parameter `other`. These fields differ between two reads, so a comparison must ignore them.
 func withAges(groups, other []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {

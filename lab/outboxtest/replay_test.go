@@ -133,7 +133,7 @@ func TestReplayOfAnArchive(t *testing.T) {
 	})
 }
 
-// stoppedAt returns the number of the plan's item that has outcome o.
+// stoppedAt returns the index in the plan of the item with the outcome o.
 func stoppedAt(t *testing.T, plan *replay.Plan, j *replay.Journal, o replay.Outcome) int {
 	t.Helper()
 	_, results, err := replay.ReadReport(t.Context(), plan, j, time.Now())

@@ -81,7 +81,7 @@ func run(dir, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// check is one item of the checklist. The field problem is empty if the item is done.
+// check is one item of the checklist. The field `problem` is empty if the item is done.
 type check struct{ name, problem string }
 
 // checks runs the checklist of a release for the modules below the folder root. The last
@@ -141,7 +141,7 @@ func checks(root, version string, modules []released, run func(name string, args
 var versionConstant = regexp.MustCompile(`(?m)^const Version = "([^"]*)"$`)
 
 // checkConstant checks that the constant Version of the root package equals the parameter
-// want. It returns the problem, or "" without a problem.
+// `want`. It returns the problem, or "" without a problem.
 func checkConstant(root, want string) string {
 	files, err := filepath.Glob(filepath.Join(root, "*.go"))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// alteringClient is a client of a fake queue. While the field wrong is set, it answers as
+// alteringClient is a client of a fake queue. While the field `wrong` is set, it answers as
 // if SQS had stored altered content.
 type alteringClient struct {
 	*sqstest.Queue

@@ -17,9 +17,9 @@ import (
 
 // hooks intercepts calls between a store and its driver.
 type hooks struct {
-	// The function begin is called once, before the first write of the next transaction.
+	// The function `begin` is called once, before the first write of the next transaction.
 	begin atomic.Pointer[func()]
-	// The function commit replaces the driver's Commit for the next transaction. It may call
+	// The function `commit` replaces the driver's Commit for the next transaction. It may call
 	// the real Commit.
 	commit atomic.Pointer[func(real func() error) error]
 }

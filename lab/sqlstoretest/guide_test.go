@@ -18,7 +18,7 @@ type Export struct {
 	Day time.Time `json:"day"`
 }
 
-// exports is a producer with its store and its database.
+// exports holds a producer, its store and its database.
 type exports struct {
 	db       *sql.DB
 	store    *sqlstore.Store

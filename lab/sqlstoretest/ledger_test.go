@@ -288,7 +288,7 @@ func TestInterruptedExport(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// limited is a writer that fails when its byte limit, the field left, is used up.
+// limited is a writer that fails when its byte limit, the field `left`, is used up.
 type limited struct {
 	bytes.Buffer
 	left int

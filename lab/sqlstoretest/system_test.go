@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/systemtest"
 )
 
-// systemStorage returns a SQLite database with a ledger. The stores use the parameter now,
+// systemStorage returns a SQLite database with a ledger. The stores use the parameter `now`,
 // the clock of a simulated world.
 func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 	source := sqliteSource(filepath.Join(t.TempDir(), "keys.db"))

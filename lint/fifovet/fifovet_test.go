@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/rules"
 )
 
-// analyzer returns a new analyzer. The list flags has pairs of a flag's name and value.
+// analyzer returns a new analyzer. The list `flags` has pairs of a flag's name and value.
 func analyzer(t *testing.T, flags ...string) *analysis.Analyzer {
 	t.Helper()
 	a := rules.New()

@@ -40,7 +40,7 @@ var eventSources = []source{
 }
 
 // carrier is Go code that passes a value to a message, for example through a variable or a
-// struct field. The function carry replaces each "@" by the expression of a source.
+// struct field. The function `carry` replaces each "@" by the expression of a source.
 type carrier struct {
 	name            string
 	decl, pre, expr string // declarations, statements before the send, expression in the send

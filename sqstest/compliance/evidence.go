@@ -19,7 +19,7 @@ import (
 )
 
 // evidence has the results of all calls of Send: the stored messages and the suppressed
-// sends. The method gather makes all these calls. The cases of the suite only judge the
+// sends. The method `gather` makes all these calls. The cases of the suite only judge the
 // results.
 type evidence struct {
 	organization string
@@ -47,8 +47,8 @@ type evidence struct {
 	storm loadCounts
 }
 
-// gather makes the sends described in the type evidence, and returns the results. The
-// function letTimePass advances the producer's clock by the given duration, or, in real
+// gather makes the sends described in the type `evidence`, and returns the results. The
+// function `letTimePass` advances the producer's clock by the given duration, or, in real
 // time, by about a second.
 func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {

@@ -8,7 +8,7 @@ import (
 // minPower and maxPower are the lowest and the highest exponent in the table powersOfTen.
 const (
 	minPower = -342 // with a lower exponent, any 19 digits round to zero
-	maxPower = 324  // to write the smallest double, 5e-324
+	maxPower = 324  // Shortest needs 10^324 for the smallest double, 5e-324
 )
 
 // MaxDigits is the largest number of decimal digits that always fit into 64 bits.
@@ -91,7 +91,7 @@ const maxKept = 800
 // Parse returns the bits of the double nearest to text times 10^power, ties to even. A
 // value beyond the finite doubles becomes [Infinity].
 //
-// The argument text consists of digits and at most one point. The sum of its length and the
+// The argument `text` consists of digits and at most one point. The sum of its length and the
 // magnitude of power must fit into an int.
 func Parse(text []byte, power int) uint64 {
 	var digits [maxKept + 1]byte

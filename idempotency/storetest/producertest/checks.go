@@ -68,7 +68,7 @@ func checkRestart(w *world) error {
 }
 
 // checkDuplicate checks that r is a duplicate with the data of the original receipt. The
-// parameter findings is the expected number of findings: 1 if the duplicate has other
+// parameter `findings` is the expected number of findings: 1 if the duplicate has other
 // bytes than the original, and otherwise 0.
 func checkDuplicate(r sqsfifo.Result, original sqsfifo.Receipt, findings int) error {
 	got := r.Receipt

@@ -125,7 +125,7 @@ func (c *wire) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInp
 	return request(c, func() (*sqs.SendMessageBatchOutput, error) { return c.Queue.SendMessageBatch(ctx, in) })
 }
 
-// request makes a request by calling the function do. If the process has crashed, or
+// request makes a request by calling the function `do`. If the process has crashed, or
 // crashes before this request, request does not call do.
 func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	if c.crashes == beforeRequest {

@@ -34,7 +34,7 @@ type Storage struct {
 	Outage func() (end func(), err error)
 }
 
-// Run checks producers with a store, one subtest per promise. The function fresh returns
+// Run checks producers with a store, one subtest per promise. The function `fresh` returns
 // new, empty storage for a subtest.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range promises {

@@ -112,7 +112,7 @@ func TestWithoutOutage(t *testing.T) {
 	})
 }
 
-// Each store breaks a promise. The checks named in the field found must fail.
+// Each store breaks a promise. The checks named in the field `found` must fail.
 func TestBrokenStores(t *testing.T) {
 	granted := func(o *idempotency.Outcome) {
 		if d := o.Decision; d == idempotency.Unresolved || d == idempotency.InProgress || d == idempotency.Duplicate {

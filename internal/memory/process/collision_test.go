@@ -166,8 +166,9 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// SQS stores a changed message with another deduplication ID (Result.Drops is false).
-	// A resend of the event would still be stored, so this attempt counts as refused.
+	// SQS stores a changed message with another deduplication ID, so it would not drop a
+	// resend of the event (Result.Drops is false). The memory may treat the event as not
+	// stored.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())

@@ -46,10 +46,10 @@ type fingerprint struct {
 
 // Event returns a message's Event.
 //
-// The parameter payload is the part of the body that stays the same when the caller builds
+// The parameter `payload` is the part of the body that stays the same when the caller builds
 // the event again; other parts, such as a time, may differ.
 //
-// The parameter attributes is a digest of the identity attributes: all attributes that may
+// The parameter `attributes` is a digest of the identity attributes: all attributes that may
 // make two messages with the same body two different events.
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
 	// #nosec G103 -- avoids a copy of the body; Sum256 only reads the bytes.

@@ -34,7 +34,7 @@ type expiryClock struct {
 const minAwake = 2 * time.Minute
 
 // expiryTime returns the time that decides which records have expired. This is normally
-// the parameter now. After a suspension of the machine, it is earlier by the length of
+// the parameter `now`. After a suspension of the machine, it is earlier by the length of
 // the suspension, as long as waiting submissions may need old records (see expiryClock).
 // The result never decreases. The caller holds m.mu.
 func (m *Memory) expiryTime(now Instant) Instant {

@@ -88,7 +88,7 @@ func (k Known) keptUntil() Instant {
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
 		// The request may end now, and the record then expires after memorySpan. The
-		// field forgottenAt assumes that the request ends after window.Request: subtract
+		// field `forgottenAt` assumes that the request ends after window.Request: subtract
 		// this time.
 		return k.forgottenAt.Add(-window.Request)
 	default:

@@ -278,7 +278,7 @@ func (m *Memory) replacesOldRecord(now, expiry Instant, ev *Event, separate bool
 }
 
 // judgeLate returns the judgement if it is too late for another attempt. The parameter
-// current is the Memory's knowledge of the event. The parameter copied is the
+// `current` is the Memory's knowledge of the event. The parameter `copied` is the
 // submission's copy, sub.Known. It may have attempts already forgotten by the Memory.
 func judgeLate(current, copied Known) Judgement {
 	switch {
@@ -446,7 +446,7 @@ func (m *Memory) Leave() { m.waiting.Add(-1) }
 //
 // If SQS refused every attempt of every submission, the event's record is not needed: SQS
 // does not remember refused sends (F-023). Release then frees the record if the field
-// mayFree is set.
+// `mayFree` is set.
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	if !sub.mayFree {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // run makes the same random calls to a Memory and to the model, and compares their answers.
-// The function choose(n) returns a number below n and makes every random decision.
+// The function `choose`(n) returns a number below n and makes every random decision.
 func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	clocks := &process.Clocks{}
 	mem := process.NewAt(o, clocks)

@@ -24,7 +24,7 @@ type model struct {
 // message is an event with its attributes.
 type message struct{ key, group, body, attributes string }
 
-// slot is the key of a history in model.slots. The field separate is normally empty. It
+// slot is the key of a history in model.slots. The field `separate` is normally empty. It
 // is the event's message if another event already uses the dedupe key (see
 // Memory.AdmitAnyway).
 type slot struct {
@@ -166,7 +166,7 @@ func (m *model) at(now process.Instant, s slot) *history {
 
 // find returns the message's history, and the history of the first message with the same
 // dedupe key. A history counts as missing if it had expired at the start of the
-// submission (the parameter made), or if the Memory may have freed its record.
+// submission (the parameter `made`), or if the Memory may have freed its record.
 func (m *model) find(now, made process.Instant, msg message) (own, byKey *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -191,7 +191,7 @@ func (m *model) live(now process.Instant) (n int) {
 	return n
 }
 
-// actor is one submission, made in the Memory and in the model. The fields ev and sub are
+// actor is one submission, made in the Memory and in the model. The fields `ev` and `sub` are
 // for the Memory, and the fields below them for the model.
 type actor struct {
 	message
@@ -246,7 +246,7 @@ func collisionOf(msg, byKey message) process.Kind {
 }
 
 // admit returns the Kind and the Known that the test expects from Memory.Admit or, if the
-// parameter anyway is true, from Memory.AdmitAnyway.
+// parameter `anyway` is true, from Memory.AdmitAnyway.
 //
 // If the event needs a new record, admit calls isFull to learn whether the Memory returned
 // Full. The model cannot predict this, because the Memory may free expired records late.

@@ -18,7 +18,7 @@ type remembered struct {
 // summary encodes the state of an event in 64 bits:
 //
 //   - Stored: storedFlag, and a hash of SQS's message ID in the other bits.
-//   - Altered: the constant altered. SQS stored a changed message.
+//   - Altered: the constant `altered`. SQS stored a changed message.
 //   - In doubt: the number of attempts under way, multiplied by oneAttempt, and the flags
 //     unproven and overlapping in the lowest bits.
 //   - Refused by SQS in all attempts: zero.
@@ -69,7 +69,7 @@ func (a summary) state() State {
 }
 
 // record is a copy of an event's record in Memory.sent. If Memory.sent has no record of the
-// event, only the fields key and at are set.
+// event, only the fields `key` and `at` are set.
 type record struct {
 	exists bool         // Memory.sent has a record
 	key    window.Key   // key of the existing record, or of the record to create
@@ -243,7 +243,7 @@ func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, byKey recor
 	return record{key: ev.key, at: byKey.at}, byKey
 }
 
-// confirm records that SQS confirmed the event. The parameter id is the hash of the message
+// confirm records that SQS confirmed the event. The parameter `id` is the hash of the message
 // ID in SQS's answer.
 func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate bool) {
 	was := r.messageID()

@@ -30,7 +30,7 @@ type Submission struct {
 	// began is the start of the current attempt; zero if no attempt is under way.
 	began Instant
 
-	// The method record.begin sets the following fields at the start of the attempt.
+	// The method `record`.begin sets the following fields at the start of the attempt.
 
 	// recordStart is a copy of record.firstStart. It shows later whether the record is
 	// still the same (see hasAttempt).
@@ -71,7 +71,7 @@ func (sub *Submission) WithOtherMessage() Submission { return Submission{made: s
 
 // updateKnown sets sub.Known to k, the Memory's current knowledge of the event. But it
 // leaves sub.Known unchanged if the Memory may have forgotten an attempt that may have
-// stored the event. The parameter expiry is the result of Memory.expiryTime.
+// stored the event. The parameter `expiry` is the result of Memory.expiryTime.
 func (sub *Submission) updateKnown(expiry Instant, k Known) {
 	was := sub.Known
 	switch {

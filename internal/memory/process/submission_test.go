@@ -43,9 +43,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// An attempt of another submission gets no answer, and the Memory forgets this
-	// attempt after some minutes. The watcher learned of the attempt by Refresh. SQS may
-	// have stored the event, so Admit must refuse the watcher's attempt.
+	// The first submission's attempt gets no answer, and the Memory forgets it after some
+	// minutes. But the watcher has noted the attempt in Refresh, so Admit must refuse the
+	// watcher's attempt: SQS may have stored the event.
 	watcher = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")

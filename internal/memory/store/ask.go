@@ -464,7 +464,7 @@ func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
 
 // wait returns the judgement Wait with a delay before the claim's next request. The delay
 // doubles with each Wait in a row, up to maxWait, and is partly random. The delay is at
-// most the parameter most, but at least a millisecond.
+// most the parameter `most`, but at least a millisecond.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)

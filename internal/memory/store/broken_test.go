@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// hookedStore is a store that calls the function beforeFinish, if set, before it ends a
+// hookedStore is a store that calls the function `beforeFinish`, if set, before it ends a
 // claim.
 type hookedStore struct {
 	*idempotency.Memory

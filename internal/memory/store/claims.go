@@ -289,9 +289,8 @@ func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.granted || c.options.Now()+window.Arrival <= k.leaseEnd
 }
 
-// Adopt changes the claim's message to the message in the store's record, and returns
-// this message. Call Adopt only if the last judgement of the claim by Ask or LookUp has
-// the Kind [Other].
+// Adopt replaces the claim's message by the message in the store's record, and returns the
+// latter. Call Adopt only after Ask or LookUp has answered the claim with the Kind [Other].
 func (k *Claim) Adopt() Message {
 	m := *k.recordMessage
 	k.recordMessage = nil
@@ -339,7 +338,7 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 // the result for the store and calls w.MarkRecording. It calls w.Recorded later, when the
 // store has recorded the result or has failed to record it.
 //
-// The result unrecorded is true if SQS stored the event although the store had not
+// The result `unrecorded` is true if SQS stored the event although the store had not
 // granted the claim, for example with FailOpen. Attempted then writes nothing and does
 // not use w.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// gatherTime is the normal pause of the method drain before it writes queued updates
+	// gatherTime is the normal pause of the method `drain` before it writes queued updates
 	// to the store. If the store is a Writer and a new claim is made during the pause,
 	// the store call for the claim also writes the updates.
 	gatherTime = time.Millisecond
@@ -44,7 +44,7 @@ type Waiter interface {
 	// Recorded ends the wait. The Claimant calls it once, without holding its lock. If
 	// Close is called and a store call never returns, Recorded may never be called.
 	//
-	// The parameter ok is true if the store has recorded the event. It is false in these
+	// The parameter `ok` is true if the store has recorded the event. It is false in these
 	// cases:
 	//
 	//   - The store timeout has passed.
@@ -55,11 +55,11 @@ type Waiter interface {
 
 // finishQueue is a queue of updates for the store. An update ends a claim: it contains
 // the event's result, or releases the claim. While the queue is not empty, a goroutine
-// runs the method drain, which writes the updates.
+// runs the method `drain`, which writes the updates.
 type finishQueue struct {
 	ctx         context.Context // context of the store calls in drain; Close cancels it with stop
 	stop        context.CancelFunc
-	wake        chan struct{} // a value ends the pause of the method drain early
+	wake        chan struct{} // a value ends the pause of the method `drain` early
 	maxPerWrite int           // maximum number of updates per store call
 
 	mu         sync.Mutex
@@ -74,7 +74,7 @@ type finishQueue struct {
 	writing    int                                 // number of store updates being written
 	failures   uint8                               // consecutive failed writes
 	closed     bool
-	idle       chan struct{} // closed by signalIdle at the end of all writes after Close
+	idle       chan struct{} // after Close, signalIdle closes this channel when the last write has ended
 	lost       int64         // number of dropped store updates
 	lastErr    error
 }
@@ -280,7 +280,7 @@ func (l *finishQueue) drop(e *queuedUpdate, err error) []Waiter {
 }
 
 // removeFinished removes a store update after the update was written, refused or dropped,
-// and returns the update's waiters. The parameter inStore is true if the store has the
+// and returns the update's waiters. The parameter `inStore` is true if the store has the
 // event's result. The caller holds mu.
 func (l *finishQueue) removeFinished(e *queuedUpdate, inStore bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {

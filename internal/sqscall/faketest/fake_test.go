@@ -41,7 +41,7 @@ func TestFaults(t *testing.T) {
 		name  string
 		fault sqstest.Fault
 
-		// Expected answers for a batch of two entries. The field first is also the expected
+		// Expected answers for a batch of two entries. The field `first` is also the expected
 		// answer for a single message.
 		first, second want
 	}{

@@ -27,8 +27,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
-// side is one compared library in one row of the table. The function do does the row's work
-// with this library.
+// side is one compared library in one row of the table. The field `do` is the row's work,
+// done with this library.
 type side struct {
 	name string
 	do   func()

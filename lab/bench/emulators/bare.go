@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-// If the environment variable bareEnv is set, this program runs as the bare server. The
+// If the environment variable `bareEnv` is set, this program runs as the bare server. The
 // value is the port.
 const bareEnv = "SQSFIFO_BENCH_BARE"
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// peer is an emulator to measure. The function command installs the emulator into dir,
+// peer is an emulator to measure. The function `command` installs the emulator into dir,
 // which may take minutes, and returns the command that serves on the port.
 type peer struct {
 	name    string

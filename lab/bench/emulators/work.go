@@ -164,7 +164,7 @@ func (l load) receiveBatches(ctx context.Context, c *sqs.Client, queue string) e
 }
 
 // drain receives messages until it has received l.messages of them, and deletes them with
-// the function remove. A message received twice is an error.
+// the function `remove`. A message received twice is an error.
 func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove func([]types.Message) error) error {
 	var got atomic.Int64
 	var seen sync.Map

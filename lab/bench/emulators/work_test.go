@@ -45,7 +45,7 @@ func TestWorks(t *testing.T) {
 	}
 }
 
-// altered serves a fake queue over HTTP. The function change modifies the queue's answers
+// altered serves a fake queue over HTTP. The function `change` modifies the queue's answers
 // to the operation.
 func altered(operation string, change func(answer string) string) http.Handler {
 	server := sqstest.NewServer()

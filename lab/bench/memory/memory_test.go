@@ -56,7 +56,7 @@ type table struct {
 }
 
 // row adds a row to the table. The test fails if the figure exceeds the bound. The
-// parameter before is an earlier result, for comparison.
+// parameter `before` is an earlier result, for comparison.
 func (tb *table) row(what string, figure, bound float64, unit, before string) {
 	tb.Helper()
 	format := "%.0f %s"

@@ -109,8 +109,8 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound. This side cannot be faster, because each message of a group
-// waits for the answer to the previous message. A rate of 70 % of bound also meets the
+// boundBy sets the field `bound`. This side cannot be faster, because each message of a group
+// waits for the answer to the previous message. A rate of 70 % of `bound` also meets the
 // target.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate

@@ -22,7 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// If the environment variable serverEnv is set, this program runs as the server. The value
+// If the environment variable `serverEnv` is set, this program runs as the server. The value
 // is the latency of an answer and the quota of calls per second, for example "5ms 0".
 const serverEnv = "SQSFIFO_BENCH_SERVER"
 

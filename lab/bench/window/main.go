@@ -104,7 +104,7 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 }
 
 // print prints one implementation's row of the table, with ratios to the times of package
-// window (the parameter ours). It returns the number of missed targets.
+// window (the parameter `ours`). It returns the number of missed targets.
 func (p *process) print(n int, ours *process) (missed int) {
 	row := []string{p.name}
 	for _, phase := range []string{"fill", "insert", "hit", "miss"} {
@@ -140,7 +140,7 @@ func (p *process) print(n int, ours *process) (missed int) {
 }
 
 // printWrong prints one implementation's row of the table of wrong answers. For package
-// window (the parameter ours), it returns the number of columns with wrong answers. For
+// window (the parameter `ours`), it returns the number of columns with wrong answers. For
 // other implementations, it returns 0.
 func (p *process) printWrong(ours *process) (missed int) {
 	row := []string{p.name}

@@ -164,7 +164,7 @@ func (w *worker) do(o command) (r report) {
 }
 
 // stall claims the IDs and returns the thread's processor time for the longest claim, with
-// interrupts. The result floor is the same for a computation as short as a claim: it shows
+// interrupts. The result `floor` is the same for a computation as short as a claim: it shows
 // how long interrupts take.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()

@@ -24,7 +24,7 @@ type answer struct {
 }
 
 // memory is the interface of the compared implementations, which remember IDs for five
-// minutes. The method claim reports whether an ID is live (remembered), and otherwise makes
+// minutes. The method `claim` reports whether an ID is live (remembered), and otherwise makes
 // the ID live.
 type memory interface {
 	claim(now time.Time, i *id, a answer) (live bool)

@@ -162,7 +162,7 @@ func (b *Tab) Move(x, y float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the mouse wheel with the pointer at x, y. The parameter distance is in CSS
+// Wheel turns the mouse wheel with the pointer at x, y. The parameter `distance` is in CSS
 // pixels; a negative distance turns the wheel away from the user.
 func (b *Tab) Wheel(x, y, distance float64) {
 	b.t.Helper()

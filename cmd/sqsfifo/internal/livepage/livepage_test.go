@@ -270,7 +270,7 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 // serveOnPipes serves a handler on pipes in memory, for tests in a synctest bubble. The
-// pipes of dial have no buffers, so unread data blocks the server. The function stop ends
+// pipes of dial have no buffers, so unread data blocks the server. The function `stop` ends
 // the server.
 func serveOnPipes(t *testing.T, h http.Handler) (dial func() net.Conn, stop func()) {
 	t.Helper()

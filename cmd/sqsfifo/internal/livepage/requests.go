@@ -122,7 +122,7 @@ func (b *seenBody) Read(p []byte) (int, error) {
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
 // queueOf returns the queue name in a request, or "" without a member QueueUrl. The
-// parameter body is the beginning of the request's body, at most bodyKept bytes.
+// parameter `body` is the beginning of the request's body, at most bodyKept bytes.
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {

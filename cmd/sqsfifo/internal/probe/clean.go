@@ -19,7 +19,7 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// The method cleanUp receives messages until it reaches one of these limits.
+// The method `cleanUp` receives messages until it reaches one of these limits.
 const (
 	// maxForeign is the number of nonempty answers in a row with only other senders'
 	// messages. SQS may return these messages again and again.

@@ -116,7 +116,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// odd is a fake queue that deviates from SQS. The function send changes each message
+// odd is a fake queue that deviates from SQS. The function `send` changes each message
 // before the queue gets it. If deny is true, the queue refuses to return its attributes.
 type odd struct {
 	*sqstest.Queue

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// columns stores values of the type row in little space, one byte slice for each field.
+// columns stores values of the type `row` in little space, one byte slice for each field.
 // The page's script data.js decodes them. Numbers are varints, and mostly differences
 // from earlier rows, because a small number needs few bytes.
 type columns struct {
@@ -118,7 +118,7 @@ func (x *index) of(s string) int {
 	return n
 }
 
-// packed is the type columns as JSON, with each byte slice in base64.
+// packed is the type `columns` as JSON, with each byte slice in base64.
 type packed struct {
 	Count   int      `json:"count"`
 	Number  string   `json:"number"`

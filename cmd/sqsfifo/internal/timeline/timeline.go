@@ -67,7 +67,7 @@ const (
 // isFinding reports whether messages of the kind are in the page's list of findings.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
-// KindOf returns the kind of a message with outcome o. The parameter replayed is true if
+// KindOf returns the kind of a message with outcome o. The parameter `replayed` is true if
 // the message was sent in a replay, which sends the whole log once more (flag --replay).
 func KindOf(o sqstest.Outcome, replayed bool) Kind {
 	switch {
@@ -105,7 +105,7 @@ type Recorder struct {
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
 	// kept has the findings (at most MaxFindings of each kind) and their related messages.
-	// If the field all is nil, the page shows only the messages in kept.
+	// If the field `all` is nil, the page shows only the messages in kept.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followCall continues a trace at a function call. result is the number of the traced
+// followCall continues a trace at a function `call`. result is the number of the traced
 // result, from 0.
 func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()

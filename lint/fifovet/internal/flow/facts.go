@@ -149,7 +149,7 @@ func (p *Program) derives(fn *ssa.Function) bool {
 }
 
 // callsOf lists the parameters that fn calls in a loop until the call succeeds, with
-// Again true. If fn has a name such as Retry, but does not call a parameter again after a
+// Again true. If fn has a name such as Retry, but does not call a parameter `again` after a
 // failure, callsOf lists the parameter with Again false, because the name is misleading.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}

@@ -34,7 +34,7 @@ func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop 
 }
 
 // Again reports whether the loop l is a retry: it repeats a message until the send
-// succeeds. The parameter values lists parts of the message, such as its ID.
+// succeeds. The parameter `values` lists parts of the message, such as its ID.
 //
 // Two kinds of loops are not retries: a loop with a new message in each round, and a loop
 // that repeats the message even after a success, such as a heartbeat.
@@ -207,7 +207,7 @@ func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 }
 
 // markReachable adds to seen all blocks reachable from b in one or more steps. The
-// function neighbors returns the blocks one step away from a block.
+// function `neighbors` returns the blocks one step away from a block.
 func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, neighbors func(*ssa.BasicBlock) []*ssa.BasicBlock) {
 	for _, n := range neighbors(b) {
 		if !seen[n] {

@@ -52,7 +52,7 @@ func (p *Program) Writes(ref ssa.Value) []write {
 }
 
 // boundKey returns the key of an assignment m["id"] = x in the form "[id]" (see mapKey).
-// The assignment is inside nested calls; the parameter calls lists them, innermost last.
+// The assignment is inside nested calls; the parameter `calls` lists them, innermost last.
 // If key is a parameter of the called function, boundKey uses the caller's argument.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {

@@ -56,7 +56,7 @@ func isPointerToConst(v ssa.Value) bool {
 }
 
 // followWrites continues a trace at each value that the program writes to v: a variable,
-// a map, a slice, or the target of a pointer. The parameter fresh is true if v is new,
+// a map, a slice, or the target of a pointer. The parameter `fresh` is true if v is new,
 // with its zero value until the first write.
 func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 	var hit bool

@@ -49,7 +49,7 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 }
 
 // callsAgain reports whether a call such as retry.Do(send) calls its argument again until
-// the argument succeeds. The parameter arg is the argument's number.
+// the argument succeeds. The parameter `arg` is the argument's number.
 //
 // callsAgain looks for the answer in the body of the called function, then in its
 // CallsFact, and finally in its name.

@@ -20,7 +20,7 @@ func Instructions(fn *ssa.Function) iter.Seq[ssa.Instruction] {
 	}
 }
 
-// Outermost returns the declared function around a function literal.
+// Outermost returns the declared function `around` a function literal.
 func Outermost(fn *ssa.Function) *ssa.Function {
 	for fn.Parent() != nil {
 		fn = fn.Parent()

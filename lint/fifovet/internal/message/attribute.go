@@ -103,8 +103,8 @@ func isMap(t types.Type) bool {
 }
 
 // collectUpdates adds an attribute to *found for each assignment such as m[name] = value.
-// The parameter place selects the map m. If the parameter fields is not empty, place
-// selects a struct, and m is one of the struct's fields with these names.
+// The parameter `place` is the map m. If the parameter `fields` is not empty, `place` is a
+// struct instead, and m is a field of the struct with one of these names.
 func (p *Index) collectUpdates(found *AttributeSet, sendCalls []ssa.CallInstruction, place flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = sendCalls

@@ -16,7 +16,7 @@ const (
 	// largest number of such copies in a row that the analysis follows.
 	maxMaps = 4
 
-	// The method rootOf goes back from a pointer to the creation of the message, step by
+	// The method `rootOf` goes back from a pointer to the creation of the message, step by
 	// step, for example from a variable to its value. maxRoot is the largest number of
 	// steps.
 	maxRoot = 8

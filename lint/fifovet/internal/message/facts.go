@@ -22,7 +22,7 @@ type paramSink struct {
 	Role  Role
 	Field string // name of the field in the SQS API, or of the attribute
 
-	// Evidence says whether the function sends to a FIFO queue: certainly, maybe or not.
+	// Evidence says whether the function `sends` to a FIFO queue: certainly, maybe or not.
 	// If a call passes the URL of a queue with a known name, the suffix .fifo of the name
 	// decides instead.
 	Evidence evidence
@@ -43,7 +43,7 @@ type paramSink struct {
 	// Many is true if the argument becomes part of several messages.
 	Many bool
 
-	// NoGroup is true if the argument is the URL of a queue to which the function sends
+	// NoGroup is true if the argument is the URL of a queue to which the function `sends`
 	// messages without a message group.
 	NoGroup bool
 
@@ -66,7 +66,7 @@ func (f *SinkFact) String() string {
 	return "sink " + strings.Join(parts, " ")
 }
 
-// SinksOf returns the parameters of the function obj that become parts of messages.
+// SinksOf returns the parameters of the function `obj` that become parts of messages.
 func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	if obj.Pkg() == p.Pass.Pkg {
 		return p.sinks[obj]

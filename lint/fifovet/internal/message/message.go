@@ -117,7 +117,7 @@ func IsEmptyText(v ssa.Value) bool {
 }
 
 // Origins returns the parameters, clocks and other origins of the values in the fields
-// with the role r, in all functions that build the message. For the parameter inputs, see
+// with the role r, in all functions that build the message. For the parameter `inputs`, see
 // the field Inputs of [flow.Tracer].
 func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	var found []flow.Origin
@@ -207,7 +207,7 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 }
 
 // collectCall handles a call. A setter of the AWS SDK v1 counts as an assignment to a
-// field of the message. A sending call is added to the field sends of its message.
+// field of the message. A sending call is added to the field `sends` of its message.
 func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, messageAt func(ssa.Value, *ssa.Function) *Message) {
 	c := instr.Common()
 	callee := flow.CalleeOf(c)
@@ -279,7 +279,7 @@ func (p *Index) spreadSends(messages []*Message) {
 }
 
 // noteCopies records in m.setInCopies which fields may be set in copies of the message m.
-// A message of the same type may be such a copy if its field isCopy or setByUnknownCode
+// A message of the same type may be such a copy if its field `isCopy` or setByUnknownCode
 // is true.
 func noteCopies(messages []*Message) {
 	for _, other := range messages {

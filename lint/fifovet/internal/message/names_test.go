@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNames checks each expression in names.go: the names in the field yes must match,
-// and the names in the field no must not match.
+// TestNames checks each expression in names.go: the names in the field `yes` must match,
+// and the names in the field `no` must not match.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -153,8 +153,8 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 }
 
 // EvidenceOf reports whether the message goes to a FIFO queue: certainly, maybe or not.
-// If the function returns the message, its callers may know more about the queue. The
-// strongest answer counts.
+// If the code does not show the queue, but returns the message to callers, EvidenceOf also
+// looks at the callers.
 func (p *Index) EvidenceOf(m *Message) evidence {
 	if m.Shape.Sdk {
 		return SurelyFIFO
@@ -323,7 +323,7 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 }
 
 // returnsNil reports whether a call may return nil as one of its results, without an
-// error. The parameter result is the number of this result, from 0. The called function
+// error. The parameter `result` is the number of this result, from 0. The called function
 // must be in this package.
 func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) bool {
 	fn := p.Body(call.Common())

@@ -34,7 +34,7 @@ type pathSearch struct {
 	previous map[*ssa.BasicBlock]*ssa.BasicBlock
 }
 
-// stage is a block of a path. The field made is true if the path has made the message, in
+// stage is a block of a path. The field `made` is true if the path has made the message, in
 // this block or earlier. A path through a loop may contain a block twice, once before and
 // once after it makes the message.
 type stage struct {
@@ -83,7 +83,7 @@ func (w *pathSearch) find() bool {
 }
 
 // searchFrom reports whether a path that continues at the block b can reach the send. The
-// parameter made is true if the path has already made the message. The parameter passed
+// parameter `made` is true if the path has already made the message. The parameter `passed`
 // is true if the path already contains one of the blocks in w.required.
 func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, assumed []assumption) bool {
 	made = made || b == w.made
@@ -207,7 +207,7 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 }
 
 // isEmpty reports whether a text or a pointer is empty on the current path. The result
-// known is false if the path does not show this.
+// `known` is false if the path does not show this.
 func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bool) {
 	// The search follows only paths that leave the fields with w.unsetRole empty. A value
 	// read from such a field is therefore empty.

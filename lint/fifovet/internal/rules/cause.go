@@ -29,5 +29,5 @@ func (p *audit) causeOf(o flow.Origin) any {
 type valueCause struct{ pos token.Pos }
 
 // identityCause is the cause of a finding about a message whose body does not identify
-// the event. The field message has the message's key, for example from message.Use.Key.
+// the event. The field `message` has the message's key, for example from message.Use.Key.
 type identityCause struct{ message any }

@@ -19,7 +19,7 @@ import (
 // finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // the rule's severity, or the severity set by the method lower
+	severity lint.Severity // the rule's severity, or the severity set by the method `lower`
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos

@@ -68,11 +68,11 @@ type attempt struct {
 	values     []ssa.Value         // values in the message
 }
 
-// attempts returns the sends of a message with the value u. The instruction sourceCall
+// attempts returns the sends of a message with the value u. The instruction `sourceCall`
 // calls the clock or random source of u.
 //
 // The call and the send may be in different functions. For example, newMessage calls the
-// source and returns the message, and its caller sends the message. The field sourceCall
+// source and returns the message, and its caller sends the message. The field `sourceCall`
 // of this attempt is the caller's call of newMessage.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
@@ -193,7 +193,7 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 }
 
 // holdsParameter reports whether v is read from a variable, and the function somewhere
-// assigns the parameter param to this variable.
+// assigns the parameter `param` to this variable.
 func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
