@@ -242,8 +242,8 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	reason := false
 	for _, r := range rs {
 		// A request does not explain the doubt if its answer had proved "not stored".
-		// With slow callbacks or SendBatch, the report is late, and the answer may have
-		// come after the decision "in doubt". So ignore the answer.
+		// With slow callbacks or SendBatch, the answer may have come after the decision
+		// "in doubt" and before its report. It then proves nothing about the decision.
 		proven := r.provesUnstored && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}

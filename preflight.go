@@ -59,7 +59,7 @@ type Encryption string
 const (
 	EncryptionNone Encryption = "none"
 	EncryptionSQS  Encryption = "SSE-SQS" // with a key of SQS
-	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS; KMS throttles sends too
+	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS, whose request quota may also throttle sends
 )
 
 // inspector reads the attributes of a queue at the first send, and again at later sends

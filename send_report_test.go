@@ -117,8 +117,8 @@ func TestCallbacksAtTheEndOfAContextAreInOrder(t *testing.T) {
 
 type ctxKey struct{}
 
-// TrySend never blocks, even while the attributes of the queue are unknown. The first request
-// waits for the attributes.
+// TrySend never blocks. If the attributes of the queue are unknown, TrySend returns, and only
+// the request with the event waits for the attributes.
 func TestTrySendDoesNotWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -23,7 +23,7 @@ type scanner struct {
 
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
-	unsorted []object // objects whose members must be sorted, in the order of closing braces
+	unsorted []object // objects whose members must be sorted; the object that ends first is first
 	// sortedMembers has the members of all objects in unsorted, one object after another,
 	// sorted by name within each object.
 	sortedMembers []span

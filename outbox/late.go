@@ -124,8 +124,8 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	// Microseconds until the message is late. While the number is above 0, a relay may be
-	// sending the message.
+	// Microseconds until relays stop sending the message. While the number is above 0, a
+	// relay may be sending the message.
 	var left sql.NullInt64
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err

@@ -190,8 +190,8 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 // SetQuota limits the rate of calls to callsPerSecond, by the queue's clock. Zero ends the
 // quota. A call above the rate gets the error of [Throttle]. A batch counts as one call.
 //
-// The quota is for the kinds of calls in the parameter on, by default for sends. Each kind
-// has a separate allowance, like each action in SQS.
+// The quota is for the given kinds of calls, by default for sends. Each kind has a separate
+// allowance, like each action in SQS.
 //
 // The allowance starts full. Unused calls accumulate, up to the calls of one second.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {

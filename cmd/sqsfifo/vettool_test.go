@@ -11,7 +11,7 @@ import (
 )
 
 // As a tool of go vet, the command takes flags with the prefix "sqsfifo.". The test runs
-// its own binary as the command, on a module that needs only stubs.
+// its own binary as the command. The analysed module has stubs in place of the SDK.
 func TestVetTool(t *testing.T) {
 	inModule(t)
 	goVet := func(flags ...string) (output string, code int) {

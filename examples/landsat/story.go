@@ -201,6 +201,6 @@ func (s *story) replays(scenes []Scene) error {
 	if got, want := strings.Join(counts, "; "), fmt.Sprintf("%d new, 0 suppressed; 0 new, %[1]d suppressed; %[1]d new, 0 suppressed", n); got != want {
 		s.errs = append(s.errs, fmt.Errorf("%s; want %s", got, want))
 	}
-	s.say("\n4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. Metrics:", n)
+	s.say("\n4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. In all:", n)
 	return p.Close(s.ctx)
 }

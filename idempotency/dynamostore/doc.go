@@ -30,7 +30,8 @@
 //
 // There is no Capacity and no quota of unfinished operations for each scope. To count
 // them, all claims of a scope would have to write one counter item, but DynamoDB limits
-// the writes of one item per second. Resolve unresolved operations, which never expire.
+// the writes of one item per second. Unresolved operations never expire: an operator must
+// resolve them.
 //
 // A body and a response have at most [MaxBytes] bytes each, because DynamoDB limits items
 // to 400 KB. A batch saves no writes: its claims are separate concurrent writes.

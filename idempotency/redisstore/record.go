@@ -22,8 +22,8 @@ var fields = []string{
 
 // bucketBits is the number of bits at the start of a key ID that choose the bucket of a
 // record. In a cluster, all Redis keys of a bucket are in one slot. Each bucket has a
-// counter for fences, the numbers of granted claims. A fence consists of the counter's
-// value and, as lowest bits, the bucket.
+// counter. A granted claim gets a fence, a number made of the counter's value and, as lowest
+// bits, the bucket.
 const bucketBits = 12
 
 // names are the Redis keys of one record.

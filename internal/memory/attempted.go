@@ -65,7 +65,7 @@ func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 }
 
 // AwaitRecord returns true if SQS confirmed the event to this process, but the store has
-// not recorded the confirmation, or will never record it.
+// not recorded the confirmation.
 //
 // If the store may still record the confirmation, AwaitRecord calls w.MarkRecording, and
 // w.Recorded is called later. The parameter w may be nil.

@@ -311,9 +311,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate of the earlier alarm (the field `alarm`), because
-// the throttles are random. If the pacer had no limit at that time, restoreAlarmRate
-// removes the limit. The parameter `share` is the share of random throttles.
+// restoreAlarmRate restores the rate from before the last alarm (the field `alarm`), because
+// the throttles turned out to be random. If there was no limit before the alarm,
+// restoreAlarmRate removes the limit. The parameter `share` is the share of random throttles.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{previousRate: p.alarm.rate, randomShare: share, maxRandomShare: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {

@@ -145,9 +145,9 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// hasAttempt reports whether r counts the current attempt of sub as under way. The result
-// is false, for example, if the record expired during the attempt and r is a newer
-// record.
+// hasAttempt reports whether the current attempt of sub is one of the attempts under way in
+// record r. It is not if, for example, an older record expired during the attempt and r
+// replaced it.
 func (r *record) hasAttempt(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
@@ -199,9 +199,8 @@ func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) rec
 	if !w.To.IsZero() {
 		r.lastEnd = instantOf(w.To)
 	}
-	// The event was changed on its way to SQS, and SQS has now forgotten the changed
-	// message. SQS would store the event, so an attempt may start as if there were no
-	// record.
+	// SQS has forgotten the changed message that it stored in place of the event. It would
+	// now store the event, so an attempt may start as if there were no record.
 	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}

@@ -102,13 +102,13 @@ func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 }
 
 // isRetried reports whether the code repeats a failed send with a new value from the
-// clock or random source, in one of these ways:
+// clock or random source. It finds these ways:
 //
 //   - A loop calls both the source and the send. The result is then the loop's position.
 //   - A function such as retry.Do calls the sending function again.
 //   - The sending function calls itself after an error.
-//   - A caller repeats its call of the sending function in one of these ways. The parameter
-//     levels limits the search through callers of callers.
+//   - A caller, or a caller of a caller, repeats its call in one of the ways above. The
+//     parameter `levels` limits this search.
 func (p *audit) isRetried(try attempt, levels int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
