@@ -129,7 +129,7 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
 		p := a.sub.producer
-		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !l.isUnnoticed(as, a.sub.made) {
+		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !m.isUnnoticed(l, as, a.sub.made) {
 			m.fail(a.sub, "accepted twice, %v apart, by submission %d and by %d, which was made %v after the first",
 				a.at.Sub(l.at), l.sub.id, a.sub.id, a.sub.made.Sub(l.at))
 		}
@@ -151,12 +151,17 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 // time. The producer had learned of another process's copy of the event, and SQS forgot
 // the copy. Then an attempt without an answer stored this message. See the limits in
 // package internal/memory/process.
-func (a *modelAccept) isUnnoticed(as []*modelAccept, when time.Time) bool {
-	answered := a.sub.receipt.MessageID == a.id && !a.request.end.After(when)
-	return !answered && slices.ContainsFunc(as, func(b *modelAccept) bool {
+func (m *modelRun) isUnnoticed(a *modelAccept, as []*modelAccept, when time.Time) bool {
+	producer := a.sub.producer
+	if slices.ContainsFunc(m.subs, func(s *modelSub) bool {
+		return s.producer == producer && s.receipt.MessageID == a.id && !s.reported.After(when)
+	}) {
+		return false
+	}
+	return slices.ContainsFunc(as, func(b *modelAccept) bool {
 		age := a.at.Sub(b.at)
-		return b.sub.producer != a.sub.producer && age >= modelInterval && age < 2*modelInterval &&
-			slices.ContainsFunc(b.again, func(r *modelRequest) bool { return r.producer == a.sub.producer && r.start.Before(a.at) })
+		return b.sub.producer != producer && age >= modelInterval && age < 2*modelInterval &&
+			slices.ContainsFunc(b.again, func(r *modelRequest) bool { return r.producer == producer && r.answered && r.start.Before(a.at) })
 	})
 }
 
@@ -180,7 +185,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 			// Another submission may store the event after the decision, but before the
 			// report.
 			afterDecision := (m.slow || s.call > 0) && !a.at.Before(s.made)
-			if a.sub.e.Route != s.e.Route || !a.concerns(s) || afterDecision && a.sub != s || a.sub != s && a.isUnnoticed(as, s.reported) {
+			if a.sub.e.Route != s.e.Route || !a.concerns(s) || afterDecision && a.sub != s || a.sub != s && m.isUnnoticed(a, as, s.reported) {
 				continue
 			}
 			m.fail(s, "not stored, says submission %d, but SQS accepted it at %s by submission %d", s.id, m.time(a.at), a.sub.id)
@@ -252,7 +257,7 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	}
 	for _, a := range as {
 		safe := func(before time.Time) bool { return !before.Add(modelDelivery).After(a.at.Add(modelInterval)) }
-		if a.sub.e.Route == s.e.Route && a.concerns(s) && !a.isUnnoticed(as, s.made) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) {
+		if a.sub.e.Route == s.e.Route && a.concerns(s) && (a.sub == s || !m.isUnnoticed(a, as, s.made)) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) {
 			m.fail(s, "a resend before %s is not safe: accepted at %s", m.time(doubt.ResendBefore), m.time(a.at))
 		}
 	}

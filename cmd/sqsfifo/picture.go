@@ -17,7 +17,7 @@ import (
 // pictureFlags has the flags for an HTML page. Findings are messages with a bad outcome.
 type pictureFlags struct {
 	HTML       string `name:"html" type:"path" placeholder:"FILE" help:"Write a page that shows the messages over time to this file; it needs no network."`
-	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Show in the page how body and attributes of each finding differ from the original, shortened; other bodies are not in the page (default true)."`
+	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Show in the page the parts of bodies and attributes in which findings differ, shortened; other bodies are not in the page (default true)."`
 }
 
 // picture creates the HTML page for --html. A nil picture creates no page.

@@ -334,7 +334,8 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Retained:
-		a.Kind, a.Delay = Wait, retainedDelay
+		// A collision is reported with the Kind Go, once.
+		a.Kind, a.Delay, a.Collision = Wait, retainedDelay, Collision{}
 	default:
 		a.Kind, a.Err = Refuse, ErrFull
 	}

@@ -162,7 +162,7 @@ func (w *Window[V]) LookupAt(now time.Time, k Key, place Place) (Record[V], Stat
 }
 
 // find returns the record of k, or nil, and a Place. With this Place as its argument, the
-// next call for k may skip the search. A zero Place is no hint.
+// next call for k may skip the search. A zero Place gives no hint.
 func (w *Window[V]) find(k Key, place Place) (*record[V], Place) {
 	if place == nowhere|Place(w.adds) {
 		return nil, place

@@ -105,3 +105,25 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 	assert.False(t, duplicate)
 	assert.Equal(t, process.InDoubt, known.State)
 }
+
+// The waiting submission's event has a separate record, because its dedupe key had the
+// record of another event, which is gone. Right after a suspension, a later submission of
+// the event must not get a record under the dedupe key, which would hide the separate one.
+func TestSeparateRecordRightAfterASuspension(t *testing.T) {
+	r := newRig(t, process.Options{})
+	first := r.submit("k", "g", "b")
+	first.goes()
+	other := r.submit("k", "g", "other")
+	assert.Equal(t, process.Go, other.anyway().Kind)
+	other.record(lost)
+	first.record(refused)
+	first.release()
+	waits := r.submit("k", "g", "other")
+	r.clocks.Asleep += time.Hour
+	later := r.submit("k", "g", "other")
+	assert.Equal(t, process.Retained, later.admit().Kind)
+	assert.Equal(t, process.Retained, later.anyway().Kind)
+	assert.Equal(t, process.LateInDoubt, waits.admit().Kind)
+	r.pass(2 * time.Minute)
+	later.goes()
+}

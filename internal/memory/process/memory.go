@@ -258,23 +258,22 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 		// An event with the same dedupe key and body was changed on its way to SQS. SQS
 		// would drop this event as a duplicate of the changed message.
 		return Judgement{AlteredBefore, byKey.known(now)}
-	case !own.exists && sub.made > expiry && m.replacesOldRecord(now, expiry, ev, byKey.exists):
+	case !own.exists && sub.made > expiry && m.hidesOldRecord(now, expiry, ev, byKey.exists):
 		sub.Retained = true
 		return Judgement{Retained, known}
 	}
 	return Judgement{Go, known}
 }
 
-// replacesOldRecord reports whether a new record of the event would replace an expired
+// hidesOldRecord reports whether a new record of the event would replace or hide an expired
 // record that earlier submissions may still need (see expiryClock). If separate is true,
 // the new record would get its key from separateKey.
-func (m *Memory) replacesOldRecord(now, expiry Instant, ev *Event, separate bool) bool {
-	key, at := ev.key, ev.at
-	if separate {
-		key, at = m.separateKey(ev), 0
+func (m *Memory) hidesOldRecord(now, expiry Instant, ev *Event, separate bool) bool {
+	isOld := func(k window.Key, at window.Place) bool {
+		old := m.lookup(now, expiry, k, at)
+		return old.state() == InDoubt || old.state() == Stored
 	}
-	old := m.lookup(now, expiry, key, at)
-	return old.state() == InDoubt || old.state() == Stored
+	return !separate && isOld(ev.key, ev.at) || m.hasSeparate.Load() && isOld(m.separateKey(ev), 0)
 }
 
 // judgeLate returns the judgement if it is too late for another attempt. The parameter

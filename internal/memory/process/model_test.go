@@ -276,8 +276,10 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 	if own == nil {
 		// An earlier submission may still need the old history, so it must not be
 		// replaced.
-		if old := m.at(m.horizon(now), s); old != nil && doubtful(old.known(now).state) {
-			return process.Retained, k
+		for _, at := range []slot{s, {a.key, a.message}} {
+			if old := m.at(m.horizon(now), at); old != nil && doubtful(old.known(now).state) {
+				return process.Retained, k
+			}
 		}
 		if isFull(s) {
 			return process.Full, k
