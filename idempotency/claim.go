@@ -119,7 +119,8 @@ type Claim struct {
 	// Body at most [MaxBody].
 	//
 	// After a grant, run the operation with the Body and Group in [Outcome.Record]. If an
-	// earlier attempt may have taken effect, the record has the bytes of this attempt.
+	// earlier attempt may have taken effect, the record has the bytes of the earlier
+	// attempt.
 	//
 	// Seal is optional: the hash of Body and Group (see [SealOf]). If the record has
 	// another Seal, the store sets [Outcome.Drift].

@@ -161,7 +161,8 @@ type Record struct {
 	DoubtSince time.Time
 
 	// ResendUntil is the end of the time in which a further attempt is safe, even if an
-	// earlier attempt took effect: see [Terms.ResendFor]. The zero time means never.
+	// earlier attempt took effect: see [Terms.ResendFor]. If it is zero, a further attempt
+	// is never safe.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].

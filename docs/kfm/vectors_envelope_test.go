@@ -159,7 +159,7 @@ func messageCases() []vector {
 		}
 		v := make(rule, "message", note, in)
 		if v.Refused == "M4" || v.Refused == "M5" {
-			// Rules M4 and M5 define which attribute names rule M3 checks, and M3 refuses.
+			// M4 and M5 only say which attribute names M3 checks. The rule that is broken is M3.
 			v.Refused = "M3"
 		}
 		out = append(out, v)

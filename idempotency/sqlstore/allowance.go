@@ -27,8 +27,8 @@ type allowance struct {
 }
 
 const (
-	// Of the operations that a scope's quota still permits, a sixteenth may begin before
-	// the next count.
+	// After a count of a scope's unfinished operations, a sixteenth of the operations that
+	// the quota still permits may begin before the next count.
 	allowanceDivisor = 16
 
 	// If fewer than minAllowance operations could begin before the next count, the store

@@ -257,7 +257,7 @@ func (d *Dispatcher[M]) mayShareRequest(it *Item[M]) bool {
 // startAttempt counts an attempt when an item joins a request, or when Sender.Prepare is
 // called for the item. If the item is not sent, takeBack undoes the count.
 func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
-	if it.attempts == 0 && !it.deferred { // after Later or Change, the time for retries is already running
+	if it.attempts == 0 && !it.deferred { // if deferred is true, the time for retries is already running
 		it.firstAttempt = now.Sub(d.began)
 	}
 	it.attempts++

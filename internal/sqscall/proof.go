@@ -21,9 +21,10 @@ import (
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
 // prove returns the answer for entry i, which SQS reports as stored. If the digest
-// matches no entry, the fate is Altered, even if other fields are missing. The fate
-// InDoubt would hide the alteration: the producer would resend the message, and SQS would
-// answer this duplicate with the right digest (F-002).
+// matches no entry, the fate is Altered, even if other fields are missing.
+//
+// The fate InDoubt would hide that SQS stored altered content: the producer
+// would resend the message, and SQS would answer the resend with the right digest (F-002).
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)

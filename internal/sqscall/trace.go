@@ -137,8 +137,8 @@ var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmissio
 	})
 
 const (
-	maxAnswer = 1 << 20  // bytes of a success; ten entries take about 4 KiB
-	maxError  = 64 << 10 // bytes of an answer that is not a success
+	maxAnswer = 1 << 20  // limit for the body of a success, in bytes; ten entries take about 4 KiB
+	maxError  = 64 << 10 // limit for the body of any other answer, in bytes
 )
 
 // receive records an answer's status and, unless it is a success, the error type in the

@@ -45,8 +45,9 @@ func TestEveryRuleHasACase(t *testing.T) {
 	}
 }
 
-// TestRuleTable shows that the analyzer checks exactly the rules on Go source in the table
-// of package lint, except SF020 (missing compliance test), which depends on a package's tests.
+// Package lint lists all rules. The analyzer must check all rules on Go source in this list,
+// and no others. The exception is SF020 (missing compliance test), which depends on a
+// package's tests.
 func TestRuleTable(t *testing.T) {
 	var want []string
 	for _, r := range lint.Rules() {

@@ -38,9 +38,9 @@ type fingerprint struct {
 	// attributes that may make two messages with the same body two different events.
 	attributes uint32
 
-	// body and payload are digests of the body, and of the part that stays the same when
-	// the caller builds the event again. They show how two events with one dedupe key
-	// differ.
+	// body is a digest of the body. payload is a digest of the part of the body that stays
+	// the same when the caller builds the event again. Together they show how two events
+	// with one dedupe key differ.
 	body, payload uint32
 }
 

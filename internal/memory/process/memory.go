@@ -59,8 +59,8 @@ type Clock = clock.Clock
 
 // Options configures a [Memory].
 type Options struct {
-	// AcceptTimes recognises duplicates of messages that other processes sent, by the
-	// time of acceptance contained in SQS's sequence number.
+	// AcceptTimes makes use of the time in SQS's sequence numbers: if SQS accepted the
+	// message before the submission, another process sent it, and the event is a duplicate.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of remembered events; 0 means unlimited. A full
