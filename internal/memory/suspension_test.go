@@ -73,3 +73,37 @@ func TestSuspension(t *testing.T) {
 		})
 	}
 }
+
+// Right after a suspension, a submission must wait although it may ignore the collision with
+// another event. The collision is reported once, when the attempt starts.
+func TestSuspensionAndCollision(t *testing.T) {
+	at := clock.Reading{Wall: time.Now()}
+	m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at })})
+	submit := func(body string) *Record {
+		r := &Record{SendAnyway: true}
+		m.Identify(r, "k", "g", body, body, [32]byte{})
+		return r
+	}
+	admit := func(r *Record) Judgement {
+		a := []Attempt{{Record: r}}
+		m.Admit(t.Context(), a)
+		return a[0].Judgement
+	}
+	require.Equal(t, Go, admit(submit("under way")).Kind)
+	other := submit("b")
+	assert.NotZero(t, admit(other).Collision)
+	m.Attempted([]Ended{{Record: other, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
+	submit("b") // waits
+	at.Asleep += time.Hour
+	at.Wall = at.Wall.Add(time.Hour)
+	later := submit("b")
+	for range 120 {
+		j := admit(later)
+		require.Equal(t, Wait, j.Kind)
+		require.Zero(t, j.Collision)
+		at.Awake += time.Second
+	}
+	j := admit(later)
+	assert.Equal(t, Go, j.Kind)
+	assert.NotZero(t, j.Collision)
+}
