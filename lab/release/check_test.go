@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// ready has the files of a module that is ready for release as v0.2.0.
+// ready has the files of a module ready for release as v0.2.0.
 var ready = map[string]string{
 	"go.go":                 "package x\n\nconst Version = \"0.2.0\"\n",
 	"CHANGELOG.md":          "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2025-12-04\n\n- all of it\n",
@@ -28,7 +28,7 @@ func parse(t *testing.T, dir, text string) released {
 }
 
 // Every folder with a go.mod is in go.work, is released (except lab and the tools), and
-// is in .github/dependabot.yml. Modules are released after the modules that they require.
+// is in .github/dependabot.yml. Modules are released after their requirements.
 func TestReleasedModules(t *testing.T) {
 	root, err := rootFolder()
 	require.NoError(t, err)

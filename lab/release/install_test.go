@@ -17,7 +17,7 @@ import (
 )
 
 // user is the environment of a new user: an empty home, an empty module cache, and a
-// proxy that has the modules of this working tree in addition to the public ones.
+// proxy with the public modules and the modules of this working tree.
 type user struct {
 	root, version string
 	env           []string
@@ -201,8 +201,8 @@ func TestInAScratchModule(t *testing.T) {
 	assert.LessOrEqual(t, code, 1)
 }
 
-// scratch is a module that calls the SDK's SendMessage directly, and that has a producer
-// without a compliance test.
+// scratch is a module with two faults: it calls the SDK's SendMessage directly, and its
+// producer has no compliance test.
 var scratch = map[string]string{
 	"go.mod": "module example.com/scratch\n\ngo 1.26.0\n",
 	"orders/orders.go": `package orders

@@ -162,8 +162,8 @@ func checkConstant(root, want string) string {
 	return "no file of the root package has the constant"
 }
 
-// publish returns the commands that publish the modules: all tags are on one commit, and
-// the proxy gets each module before the modules that require it.
+// publish returns the commands for publishing the modules. All tags are on one commit, and
+// the proxy gets the requirements of a module before the module.
 func publish(version string, modules []released) string {
 	var b strings.Builder
 	b.WriteString("\nNow publish it:\n")
@@ -176,7 +176,7 @@ func publish(version string, modules []released) string {
 	return b.String()
 }
 
-// report prints the checklist and, if all items are done, the commands that publish the
+// report prints the checklist and, if all items are done, the commands for publishing the
 // release. It reports whether all items are done.
 func report(w io.Writer, version string, modules []released, list []check) bool {
 	done := true

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// released is a module that a release publishes.
+// released is a module published by a release.
 type released struct {
 	path string // module path
 	dir  string // folder below the root, with slashes; "." for the root module
@@ -26,8 +26,8 @@ func (m released) tag(version string) string {
 }
 
 // releasedModules returns the modules of go.work, without lab and without the modules
-// below internal. Each module comes after the modules that it requires: this is the order
-// of publication.
+// below internal. Each module comes after its requirements: this is the order of
+// publication.
 func releasedModules(root string) ([]released, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.work")) // #nosec G304 -- a file of this repository
 	if err != nil {
@@ -71,7 +71,7 @@ func inOrder(waiting []released) (ordered []released, err error) {
 	return ordered, nil
 }
 
-// ownRequirements returns the requirements of m that are among the modules.
+// ownRequirements returns the requirements of m among the modules.
 func (m released) ownRequirements(modules []released) (own []module.Version) {
 	for _, r := range m.file.Require {
 		if slices.ContainsFunc(modules, func(other released) bool { return other.path == r.Mod.Path }) {

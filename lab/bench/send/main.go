@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-var parts = []string{"send", "faults", "stray", "quota"}
+var parts = []string{"send", "faults", "random", "quota"}
 
 func run(ctx context.Context, n, rounds int, quota time.Duration, work string, only []string) (missed int, err error) {
 	fmt.Printf("%s, %d events, %d rounds, medians; the server runs in another process\n", runtime.Version(), n, rounds)
@@ -58,8 +58,8 @@ func run(ctx context.Context, n, rounds int, quota time.Duration, work string, o
 			m, err = againstLoops(ctx, n, rounds, work)
 		case "faults":
 			m, err = underFaults(ctx, n, rounds)
-		case "stray":
-			m, err = strayThrottles(ctx, n, rounds)
+		case "random":
+			m, err = randomThrottles(ctx, n, rounds)
 		case "quota":
 			m, err = againstQuota(ctx, 300, quota)
 		default:
