@@ -168,6 +168,41 @@ func TestParkHead(t *testing.T) {
 	}
 }
 
+// While the parking queue fails, two operators call ParkHead for the same message. Both get
+// an answer: nil when the message is parked, or ErrShutdown.
+func TestParkHeadTwice(t *testing.T) {
+	for _, heals := range []bool{true, false} {
+		bubble(t, 0, func(w *world) {
+			w.send("a", 1, 2)
+			c := w.config(failing(1, errors.New("bad")))
+			c.Failure.Action, c.Failure.Attempts = consumer.ActionBlock, 1
+			running, stop := w.running(c)
+			time.Sleep(time.Second)
+			head := running.Blocked()[0].MessageID
+			failures := 1_000_000
+			if heals {
+				failures = 4
+			}
+			w.parking.Inject(sqstest.ServerError(), failures)
+			answers := make(chan error, 2)
+			for range 2 {
+				go func() { answers <- running.ParkHead(w.Context(), "a", head) }()
+				time.Sleep(500 * time.Millisecond)
+			}
+			if heals {
+				require.NoError(w, <-answers)
+				require.NoError(w, <-answers)
+				assert.Len(w, left(w.parking), 1)
+			}
+			require.NoError(w, stop())
+			if !heals {
+				require.ErrorIs(w, <-answers, consumer.ErrShutdown)
+				require.ErrorIs(w, <-answers, consumer.ErrShutdown)
+			}
+		})
+	}
+}
+
 // After an error wrapped by Defer, the group pauses. The attempt does not count, so
 // Message.Attempt is 1 in each call.
 func TestDefer(t *testing.T) {

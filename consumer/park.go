@@ -30,13 +30,16 @@ const (
 	mostReason     = 1000
 )
 
-// park copies the batch's first message to the parking queue, with retries. It returns true
-// when SQS has confirmed the copy, and false if the batch must end first. A caller of
-// ParkHead waits on the channel `done` for the result; `done` may be nil.
+// park copies the batch's first message to the parking queue. It returns false if the
+// batch must end first. The channel `done` is for the caller of ParkHead; it may be nil.
 func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
+	var callers []chan error // of ParkHead; each gets one answer
+	if done != nil {
+		callers = append(callers, done)
+	}
 	reply := func(err error) {
-		if done != nil {
-			done <- err
+		for _, c := range callers {
+			c <- err
 		}
 	}
 	extra := true
@@ -64,11 +67,9 @@ func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) boo
 		goOn, request := e.pauseBatch(b, backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, try), stateSleeping)
 		switch {
 		case request != nil:
-			reply, done = func(err error) { request.done <- err }, request.done
+			callers = append(callers, request.done)
 		case !goOn:
-			if done != nil {
-				reply(ErrShutdown)
-			}
+			reply(ErrShutdown)
 			return false
 		}
 	}
