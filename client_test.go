@@ -93,9 +93,8 @@ func TestNewClientKeepsItsConnections(t *testing.T) {
 		}
 		return int(opened.Load())
 	}
-	// Allow a quarter more than inFlight: a request may open a connection just before
-	// another request returns one. The last line shows that the test notices too many
-	// connections.
+	// A request may open a connection just before another request returns one, so allow a
+	// quarter more.
 	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }), inFlight*5/4)
 	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
 }
@@ -215,10 +214,8 @@ func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, err
 }
 
-// The answer to a batch has no digests. It does not prove that SQS stored the events, so the
-// producer sends them again. SendBatch succeeds when each event is sent alone, because these
-// answers have digests. SendBatch also succeeds if the answer has a digest of attributes for a
-// message sent without attributes.
+// A batch's answer without digests does not prove that SQS stored the events. The
+// producer then sends each event alone.
 func TestAnswersWithoutDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -226,6 +223,7 @@ func TestAnswersWithoutDigests(t *testing.T) {
 			c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
 		})
 		require.NoError(t, p.SendBatch(t.Context(), scenes(3, 3)).Err())
+		// This answer has a digest of attributes, although the message has none.
 		p = on(t, alteringClient{q, false, true}, q)
 		require.NoError(t, p.SendBatch(t.Context(), scenes(6, 3)[3:]).Err())
 	})

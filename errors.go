@@ -302,9 +302,8 @@ const (
 	// Either two events have the same key, or the key omits a part of the identity.
 	Conflict Reuse = iota + 1
 
-	// Drift means that the payload is the same, but event_time, event_id, event_source
-	// or the message group differs from the first message. The event was built a second
-	// time, with another result. Resend the first message.
+	// Drift means that the payload is the same, but event_time, event_id, event_source or
+	// the message group differs. Resend the first message.
 	Drift
 )
 

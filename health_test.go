@@ -264,8 +264,8 @@ func TestOutage(t *testing.T) {
 						assert.NotContains(t, err.Error(), "StartFor")
 					}
 				}
-				// The outage lasts ten minutes. In each of the 20 groups, two events fail,
-				// one after the other, each after a RetryFor of 4 minutes and 30 seconds.
+				// Two events of each group fail, each after a RetryFor of 4 minutes and
+				// 30 seconds.
 				assert.Equal(t, 2*20, failed)
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)

@@ -10,12 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin prepares an event for its submission to the dispatcher. It calls the methods
-// open, lookUp and enter, and stops when one of them refuses the event. The parameter
-// `refusal` is the error of building the message, or nil.
-//
-// If wait is false, begin does not block: it asks neither SQS for the queue's ARN nor the
-// store for the event.
+// begin prepares an event for its submission to the dispatcher. If the argument `refusal`
+// is not nil, begin refuses the event. If wait is false, begin does not block.
 func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learnName(ctx)
@@ -40,8 +36,7 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
 		s.began = time.Now()
 	}
-	// The lookup in the store may take long, so note the time of the submission before it.
-	// Without a store, identify notes the time.
+	// The lookup in the store may take long, so note the time before it.
 	if c.memory.HasStore() {
 		s.submitted = c.memory.Recently()
 	}

@@ -54,9 +54,8 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch may wait for room in the buffer before it submits an event. The last
-		// Identify call of the event comes right before the submission, so use the time of
-		// this call.
+		// SendBatch may wait for room in the buffer. The last Identify call comes right
+		// before the submission.
 		if at, ok := m.identifiedAt.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -147,10 +146,8 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// isUnnoticed reports whether the producer could not know of the message by the given
-// time. The producer had learned of another process's copy of the event, and SQS forgot
-// the copy. Then an attempt without an answer stored this message. See the limits in
-// package internal/memory/process.
+// isUnnoticed reports whether the producer could not know of message a by the time
+// `when`. Package internal/memory/process documents this limit.
 func (m *modelRun) isUnnoticed(a *modelAccept, as []*modelAccept, when time.Time) bool {
 	producer := a.sub.producer
 	if slices.ContainsFunc(m.subs, func(s *modelSub) bool {
@@ -181,9 +178,8 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// A blocked callback or SendBatch may delay the report of "not stored".
-			// Another submission may store the event after the decision, but before the
-			// report.
+			// A blocked callback or SendBatch may delay the report. Meanwhile another
+			// submission may store the event.
 			afterDecision := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || afterDecision && a.sub != s || a.sub != s && m.isUnnoticed(a, as, s.reported) {
 				continue
@@ -246,9 +242,8 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// A request does not explain the doubt if its answer had proved "not stored".
-		// With slow callbacks or SendBatch, the answer may have come after the decision
-		// "in doubt" and before its report. It then proves nothing about the decision.
+		// An answer that proves "not stored" rules out doubt. With slow callbacks or
+		// SendBatch, the answer may have come after the decision.
 		proven := r.provesUnstored && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -282,21 +277,18 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			}
 			switch {
 			case earlier.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
-				// The earlier event failed, and the group went on to the later event.
-				// Then a request of the failed event still reached SQS.
+				// A request of the failed event reached SQS after the group had gone on.
 				continue
 			case modelInDoubt(earlier) && (later.err != nil || later.reportedAt > earlier.reportedAt):
-				// The earlier event was reported in doubt at a time when the later event
-				// had no receipt. The caller could not assume an order.
+				// When the doubt was reported, the later event had no receipt.
 				continue
 			case modelInDoubt(earlier) && m.slow && late.request.endedAt < first.request.startedAt:
 				// The earlier event was in doubt when the later event was sent. A slow
 				// callback delayed its report.
 				continue
 			case earlier.receipt.MessageID != "" && earlier.receipt.MessageID != late.id:
-				// Another producer had already stored the earlier event: the receipt
-				// names that message. The late message is a second copy, stored after SQS
-				// had forgotten the first.
+				// The receipt names another producer's message. SQS had forgotten it when
+				// the late message was stored.
 				continue
 			case m.on.setsClock && earlier.err == nil && earlier.receipt.MessageID == "":
 				// This is the previous case after a change of the wall clock: the receipt

@@ -72,9 +72,9 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.clockChanges[len(m.clockChanges)-1].lead)
 }
 
-// holdsAtTrueTime converts a time of the wall clock, read between earliest and latest, to
-// the true time (see now), and returns f of the true time. If the clock was changed in
-// between, several true times are possible, and one for which f is true suffices.
+// holdsAtTrueTime returns f of the true time (see now) of a reading of the wall clock,
+// made between earliest and latest. If clock changes allow several true times, one
+// suffices.
 func (m *modelMachine) holdsAtTrueTime(reading, earliest, latest time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,9 +30,8 @@ type modelWorld struct {
 	// event of a group.
 	strict bool
 
-	// sabotage makes the network break its promises, to test the checks of the model.
-	// "late" delivers requests after the interval, "lie" answers with a throttle for stored
-	// messages, and "invent" answers with invented IDs.
+	// sabotage makes the network break a promise, to test the checks of the model. The
+	// values are "late", "lie" and "invent", or "" for none.
 	sabotage string
 
 	mu       sync.Mutex

@@ -77,9 +77,8 @@ type inspector struct {
 	nextRequest time.Time     // earliest time of the next request for the attributes
 	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
 
-	// hasFailed is true after the first request that failed or showed an unusable queue.
-	// From then on, a send does not wait for a request in flight, because this request
-	// will probably fail too.
+	// hasFailed means that a request failed or showed an unusable queue. The next will
+	// probably fail too, so sends do not wait for it.
 	hasFailed bool
 }
 
@@ -98,13 +97,9 @@ func (i *inspector) maxSize() int {
 	return maxMessageBytes
 }
 
-// check returns a [*QueueError] if the queue cannot take the messages. It returns nil for
-// a usable queue, and if the attributes are unknown.
-//
-// To learn unknown attributes, check makes a request, but not in the ten seconds
-// (askAgain) after a request that failed or showed an unusable queue. If another caller's
-// request is in flight, check waits for the end of the request or of ctx, unless hasFailed
-// is true.
+// check returns a [*QueueError] if the queue cannot take the messages, and nil if it can
+// or if the attributes are unknown. To learn them, check may make a request, or wait for
+// another caller's request.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil

@@ -164,8 +164,8 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// The next request contains event 3, which fails, and event 1 again. Event 3
-			// does not count as overtaken, because SQS stored event 1 long ago.
+			// Event 3 fails at first. Event 1 does not overtake it, because SQS stored
+			// event 1 before.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())

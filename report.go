@@ -26,8 +26,8 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		// SQS stored an earlier message with this body. This event has other attributes and
-		// was refused, so SQS does not have it.
+		// Do not report a refused event as stored. SQS stored an earlier message, for
+		// example one with other attributes.
 		return attempt.NotStored
 	}
 	return fate
@@ -73,8 +73,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 		}
 	}
 	replay := s.replay || s.seen
-	// If the event's context ended, a worker may still be sending the event and writing
-	// s.sentBefore. Reading the field would be a data race.
+	// After a withdrawal, a worker may still write s.sentBefore: reading it would be a
+	// data race.
 	if it.Outcome.Reason != dispatch.Withdrawn {
 		replay = replay || s.sentBefore
 	}

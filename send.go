@@ -130,8 +130,8 @@ func (s *submission) take(msg *Message) error {
 	if msg == nil {
 		return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 	}
-	// Copy the message: the caller may change msg as soon as the call has returned, and a
-	// request may read the message even later.
+	// A request may read the message after the call has returned, when the caller may
+	// change msg.
 	s.msg = msg.clone()
 	return nil
 }
@@ -166,11 +166,8 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// maySubmit reports whether to submit an event to the dispatcher, and if not, the cause.
-// The parameter `queueErr` is the error of inspector.check.
-//
-// A refused event with a message group is submitted, because its outcome is reported
-// after the outcomes of earlier events of the group.
+// maySubmit decides whether an event goes to the dispatcher. A refused event with a group
+// does, because it is reported after the group's earlier events.
 func (q *Queue) maySubmit(ctx context.Context, it *item, queueErr error) (ok bool, cause error) {
 	switch {
 	case queueErr != nil:
@@ -203,16 +200,14 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.sender.Conclude(it)
 }
 
-// bufferFull sets the outcome of an event when TrySend finds no room in the buffer. It
-// returns the error of TrySend, and the callback is not called. If the event is already
-// known to be stored, the error is nil and the callback gets the receipt.
+// bufferFull returns TrySend's error for a full buffer. The error is nil, and the
+// callback is called, only if the event is already known to be stored.
 func (q *Queue) bufferFull(it *item) error {
 	s := &it.Message
 	// Even if the event was refused, for example for a broken rule, TrySend returns
 	// ErrBufferFull. So remove the refusal.
 	s.refuse(nil)
-	// Remove the claim, so that the event ends as not stored. With a claim it would end
-	// in doubt, because the store was not asked.
+	// With a claim, the event would end in doubt, because the store was not asked.
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.sender.memory)
@@ -252,9 +247,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 
 	q.sender.keys.learnName(ctx)
 
-	// Events are submitted in batches of up to 64. Single submissions would start a first
-	// request with only one event. One submission of all events would need buffer room for
-	// all.
+	// Submitting single events would start a request with only one event. Submitting all
+	// events at once would need buffer room for all.
 	const batchSize = 64
 	ready := make([]*item, 0, min(batchSize, n))
 	submit := func() {
@@ -264,8 +258,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		clear(ready)
 		ready = ready[:0]
 	}
-	// The caller may recover from a panic of Identify, Attributes or an encoder.
-	// Therefore end the remaining events and free their room in the buffer.
+	// Free the buffer room if Identify, Attributes or an encoder panics, because the
+	// caller may recover.
 	var toLookUp []*item // events not yet looked up in the store
 	defer func() {
 		q.giveUp(ready, errPanicked)
@@ -324,12 +318,11 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	return c.results
 }
 
-// reserve takes room in the buffer for an event of a call. If the buffer is full, reserve
-// submits the call's earlier events with the function `submit`, and waits for room. It
-// returns false if the event has ended, with its outcome already reported.
+// reserve takes room in the buffer for an event, and may wait. It returns false if it has
+// reported the event's outcome.
 //
-// The parameter `alone` is true if the call has no other event. A refused event then ends
-// immediately, without waiting for earlier events of its group.
+// A refused event that is alone in its call does not wait for earlier events of its
+// group.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	queueErr := q.sender.inspector.check(ctx)
 	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Refused {

@@ -115,8 +115,7 @@ func (c *sender) check(s *submission, payload string) error {
 	}
 	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
-	// A message from an earlier Build may be from a producer with another organization.
-	// Check the message with the organization from its own event_source.
+	// A producer with another organization may have built the message.
 	if s.prebuilt {
 		checked.Organization = s.msg.organization()
 	}
@@ -125,8 +124,8 @@ func (c *sender) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// The caller may have changed the message since Build. Verify only a message without
-	// findings: with findings, the body may lack the fields that verify reads.
+	// The caller may have changed the message since Build. With findings, the body may
+	// lack fields that verify reads.
 	if s.prebuilt && len(reported) == 0 {
 		return s.msg.verify()
 	}
@@ -290,8 +289,8 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
 	}()
-	// The attempt must end within sqscall.Timeout after Admit. If time has passed since
-	// Admit, for example in a slow span processor, shorten the request's time limit.
+	// The attempt must end within sqscall.Timeout after Admit, but a span processor may
+	// have taken time.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -303,8 +302,7 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	if exchange.HasDate {
 		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
 		// exchange.Skew assumes that SQS wrote the Date header just now. SQS may have
-		// written the header earlier, but not before Admit. Its clock is then ahead by
-		// more, at most by the time since Admit.
+		// written it at any time since Admit.
 		lead = memory.Lead{Least: exchange.Skew, Most: exchange.Skew + c.memory.Elapsed(items[0].Message.admitted)}
 	}
 	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
@@ -312,12 +310,7 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 }
 
 // mayLeave returns a function for package sqscall, called immediately before a request
-// leaves this machine. The function returns false, and so drops the request, in these
-// cases:
-//
-//   - Since Admit, sqscall.Timeout has passed.
-//   - The context of an event has ended.
-//   - The claim of an event in the store no longer covers the request.
+// leaves this machine. The result false drops the request.
 func (c *sender) mayLeave(items []*item) func() bool {
 	return func() bool {
 		// Do not call Since here: the result may omit a suspension of the machine a moment
@@ -425,9 +418,8 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		// Drops is used only for an altered message: would SQS drop a resend as a
-		// duplicate? Not if SQS hashed the altered body for the deduplication ID, because
-		// the resend has another hash.
+		// If SQS hashed an altered body for the deduplication ID, it does not drop a
+		// resend with the right body.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended, lead)

@@ -115,8 +115,7 @@ var (
 		}
 	}
 
-	// Each element of crashes is one moment at which a process may crash, from an event's
-	// claim to the claim's completion in the store.
+	// crashes lists the moments at which a process may crash.
 	crashes = []struct {
 		name   string
 		arm    func(*process)

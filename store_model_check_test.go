@@ -210,9 +210,8 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	default:
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
-	// The last submission of each event comes after all faults and must succeed. Two errors
-	// are permitted: a conflict with another event, and an event left unresolved by an
-	// earlier fault.
+	// The last submission, after all faults, may fail only for a conflict or an
+	// unresolved event.
 	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}

@@ -110,8 +110,8 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs and dedupe keys of all results written to the store. The
-	// checks cannot read the results from the store, because it deletes expired records.
+	// recorded has the message IDs and dedupe keys of all results, because the store deletes
+	// expired records.
 	recorded map[string]bool
 	until    map[string]time.Time // Record.Expires at the last granted claim, by key
 
@@ -190,8 +190,7 @@ func (p *storeProcess) crash() {
 	}
 	p.dead = true
 	p.w.crashes++
-	// End the goroutines of the crashed producer. Close has no other effect, because the
-	// producer cannot reach the queue or the store.
+	// Close only ends the goroutines: the producer cannot reach the queue or the store.
 	p.w.actors.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -16,9 +16,8 @@ import (
 type storeKeys struct {
 	client string // Config.Store.Client
 
-	// queue is the queue's name in the keys: Config.Store.Queue, or the ARN derived from
-	// an AWS URL. If queue is "", the keys contain the ARN that SQS reports: see
-	// queueName.
+	// queue is Config.Store.Queue, the ARN derived from an AWS URL, or "" for the ARN
+	// that SQS reports.
 	queue     string
 	inspector *inspector // reads the queue's attributes; nil without a store
 }
@@ -113,8 +112,7 @@ func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, v
 	is := fingerprint(source, m.key(), payload)
 	sent := memory.Message{Body: bytesOf(m.Body), Group: m.Group}
 	err := in.Claim(r, key, is, sent, dataset)
-	// Try again without the dataset, which may have caused the error. The store keeps the
-	// dataset only for information, so an event must not fail because of it.
+	// The dataset is only information, so an event must not fail because of it.
 	if err != nil && dataset != (idempotency.Dataset{}) {
 		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}

@@ -28,8 +28,8 @@ type submission struct {
 	span trace.Span
 	msg  *Message // nil if Identify failed or the caller passed nil
 
-	// receiver gets the outcome of the event. It is nil for SendAsync and TrySend with a nil
-	// callback. SendBatch uses index for the event's position in the slice.
+	// receiver gets the outcome. It is nil for a nil callback. With SendBatch, index is
+	// the event's position.
 	receiver reporter
 	index    int
 
@@ -40,9 +40,7 @@ type submission struct {
 
 	submitted memory.Instant // time of the submission
 
-	// began is the start of the call, from which Delivery.StartFor counts. If SQS and the
-	// store have already answered this producer, StartFor has no effect and began is
-	// zero.
+	// began is the start of the call, or zero if Delivery.StartFor has no effect.
 	began time.Time
 
 	known            memory.Record
@@ -54,9 +52,8 @@ type submission struct {
 	admitted memory.Instant
 	ended    memory.Instant // end of the last attempt
 	bare     bool           // sent without trace context
-	// waitsFor is the service that failed in the last attempt, SQS or the store, or nil. It
-	// is atomic: if the event's context ends during a request, the outcome is reported
-	// while the worker of the request may still set waitsFor.
+	// waitsFor is the service that failed in the last attempt, or nil. A worker may set
+	// it while the outcome of a withdrawn event is reported.
 	waitsFor   atomic.Pointer[health]
 	sentBefore bool // this producer sent the event in an earlier submission
 	duplicate  bool
@@ -125,8 +122,7 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// With any other reason than Known, a worker may still be sending the event and
-	// writing s.rare, so reading the field would be a data race.
+	// Unless the reason is Known, a worker may still write s.rare.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}

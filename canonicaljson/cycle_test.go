@@ -41,8 +41,8 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		// step is the JSON pointer from the value back to itself. Marshal follows the cycle
-		// several times before it refuses the value, so Error.Pointer repeats step.
+		// step is the JSON pointer from the value back to itself. Error.Pointer repeats
+		// step.
 		step string
 	}{
 		{"pointer", pointer, "/Next"},

@@ -22,9 +22,7 @@ const (
 	// noTraits describes a value without any of the traits below.
 	noTraits traits = 0
 	// addressable describes a value with an address (reflect.Value.CanAddr). The encoder
-	// then also uses marshal methods with a pointer receiver, such as (*T).MarshalJSON. The
-	// targets of pointers and the elements of slices have an address; values in maps do
-	// not.
+	// then also uses marshal methods with a pointer receiver.
 	addressable traits = 1 << 0
 	// inQuotes describes a value whose JSON form is put in quotes, because its field has
 	// the tag option "string".

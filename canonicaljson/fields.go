@@ -16,7 +16,6 @@ type field struct {
 	typ    reflect.Type
 	tagged bool // the name comes from the json tag, not from the Go field
 	// unexported is true for an embedded struct or pointer whose type name is unexported.
-	// Reflection cannot call the methods of such a field.
 	unexported bool
 
 	quoted    bool
@@ -37,8 +36,7 @@ func (f *field) compile(t reflect.Type, with traits) {
 		f.direct = f.index[0]
 	}
 	f.mayOmit = f.omitEmpty || f.omitZero
-	// If the path to the field goes through an embedded pointer, the field has an address,
-	// because the target of a pointer has an address.
+	// The fields of an embedded pointer's target have addresses.
 	for _, i := range f.index {
 		if t.Kind() == reflect.Pointer {
 			with |= addressable
@@ -172,11 +170,8 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField returns the JSON member for the Go field sf. The parameter `index` becomes
-// field.index. Both results are nil if JSON leaves sf out.
-//
-// For an embedded struct without a name in its json tag, newField returns only the type
-// of the struct. The fields of the struct then become members.
+// newField returns the JSON member for sf, or the type of an embedded struct without a
+// name in its json tag. Both results are nil if JSON leaves sf out.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {
@@ -222,9 +217,8 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 }
 
 // dominantField chooses between fields with the same JSON name, by the rules of
-// encoding/json. The fields are sorted by depth, and only the fields at the lowest depth
-// count. Among these, fields with a name in the json tag hide the others. If two or more
-// fields remain, dominantField returns false, and JSON has no member of this name.
+// encoding/json. The fields are sorted by depth. If dominantField returns false, JSON has
+// no member of this name.
 func dominantField(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field

@@ -2,10 +2,9 @@ package canonicaljson
 
 import "strconv"
 
-// pointerAt returns the JSON pointer (RFC 6901) of the value that begins at src[at], or of
-// the innermost value around src[at]. If isName is true, src[at] is the opening quote of a
-// duplicate name, and pointerAt returns the pointer of the member with this name. The text
-// must have no fault before src[at].
+// pointerAt returns the JSON pointer (RFC 6901) of the innermost value at or around
+// src[at]. If isName is true, a duplicate name begins there. The text before src[at] must
+// have no fault.
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool

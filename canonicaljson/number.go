@@ -39,13 +39,10 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 }
 
 // appendFloat32 writes a nonzero float32 with the fewest digits that distinguish it from
-// all other float32 values, at most nine digits.
-//
-// A reader that parses the text as a float64 and writes the canonical form gets the same
-// text, because a float64 preserves up to 15 digits.
+// other float32 values, at most nine. The text is also canonical if it is read as a
+// float64.
 func appendFloat32(dst []byte, f float64) []byte {
-	// Compare as float32. Compared as a float64, float32(1e-6) is slightly less than 1e-6
-	// and would get an exponent, but its canonical text is 0.000001.
+	// Compare as float32, because float64(float32(1e-6)) is less than 1e-6.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}
@@ -68,9 +65,8 @@ type literal struct {
 	power         int    // the exponent; ±maxPower if its magnitude is 1e9 or more
 }
 
-// An exponent with a magnitude of 1e9 or more is read as maxPower or -maxPower. Its exact
-// value does not matter: a text has at most MaxLength digits, about 5e8, so the number is 0
-// or beyond the range of a double. The sum of maxPower and MaxLength fits into 32 bits.
+// An exponent with a magnitude of 1e9 or more is read as ±maxPower: the digits, at most
+// MaxLength (about 5e8), cannot compensate for it. maxPower+MaxLength fits into 32 bits.
 const maxPower = 1_600_000_000
 
 // read reads the number at src[start] by the grammar of RFC 8259 section 6. It returns -1,
@@ -188,9 +184,8 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// The literal has at most 15 digits. No other decimal with at most 15 digits rounds to
-	// the same double, so these digits are canonical. Only zeros at the end of the fraction
-	// must be removed.
+	// No other decimal with at most 15 digits rounds to this double. Only zeros at the
+	// end of the fraction must go.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))

@@ -255,16 +255,15 @@ func (j *numberJudge) fault(f float64, text string) string {
 		d = d*10 + int64(c-'0')
 	}
 
-	// Let f be m*2^e. In units of 2^e/4, f is value. The next doubles are usually 4 units
-	// away; low and high are half way. Decimals between these two round to f.
+	// In units of 2^e/4, doubles are usually 4 apart. Decimals between low and high round
+	// to f.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
 	if m == 1<<52 && e > -1074 { // below a power of two, the next double is 2 units away
 		low.Add(low, big.NewInt(1))
 	}
-	// To compare d*10^exponent with value*2^(e-2) as integers, multiply both numbers by
-	// the same powers of two and ten. The results are d*unit and value*scale.
+	// Compare d*10^exponent with value*2^(e-2) as the integers d*unit and value*scale.
 	unit, scale := big.NewInt(1), big.NewInt(1)
 	if exponent >= 0 {
 		unit = j.ten(exponent)
@@ -297,8 +296,7 @@ func (j *numberJudge) fault(f float64, text string) string {
 	if shorter := d / 10 * 10; len(digits) > 1 && (inside(shorter) || inside(shorter+10)) {
 		return "fewer digits denote it too"
 	}
-	// If d-1 or d+1 also denotes f, with as many digits as d, then d must be closer to f,
-	// or equally close and even.
+	// If d-1 or d+1 also denotes f, d must be closer, or equally close and even.
 	for _, other := range []int64{d - 1, d + 1} {
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue

@@ -12,8 +12,8 @@ import (
 type member struct {
 	prefix uint64 // the first eight bytes of the name as a number (see prefixOf)
 	quote  uint32 // offset in scanner.src of the opening quote of the name
-	// length is the length of the name in scanner.src, if the name has no escapes.
-	// Otherwise it is an index in scanner.nameSpans, with the bit decodedName set.
+	// length is the length of the name, or an index in scanner.nameSpans with the bit
+	// decodedName set.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
 	first  uint32 // index in scanner.unsorted of the first object inside the member
@@ -37,12 +37,9 @@ type object struct {
 	first      uint32 // start of the objects inside this object, in scanner.unsorted
 }
 
-// scanName reads a member name from src[i] to the closing quote. It sets m.length and
-// m.prefix. It returns the offset of the closing quote, or -1 after a fault.
-//
-// The method `scan` reads most names itself. It calls scanName for a name with an escape or
-// with a character beyond ASCII, and for a name at the end of the text, where scan cannot
-// load eight bytes at once.
+// scanName reads the rest of a member name, from src[i], and sets m.length and m.prefix.
+// It returns the offset of the closing quote, or -1 after a fault. The caller has set
+// m.quote.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -91,12 +88,8 @@ func prefixOf(name []byte) uint64 {
 	return p
 }
 
-// utf16Rank returns a number for a byte of a UTF-8 name. Comparing these numbers gives
-// the order of UTF-16 code units.
-//
-// The two orders differ only for U+E000 to U+FFFF. In UTF-8 these characters begin with
-// EE or EF and come before U+10000 and higher, which begin with F0 to F4. UTF-16 has the
-// opposite order.
+// utf16Rank gives the bytes of UTF-8 names the order of UTF-16 code units. EE and EF
+// begin U+E000 to U+FFFF, which UTF-16 puts after all other characters.
 func utf16Rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -142,8 +135,7 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.members = uint32(from)
 	o.count = uint32(len(members))
 	o.first = f.first
-	// Make a span for each member, in sorted order. The span ends before the comma or
-	// closing brace that follows the member in the text.
+	// A span ends before the comma or closing brace that follows the member.
 	s.sortedMembers = slices.Grow(s.sortedMembers, len(members))[:from+len(members)]
 	for i, k := range order {
 		m, sp := &members[k], &s.sortedMembers[from+i]
@@ -287,8 +279,8 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// o is the last object to sort. Write the text after o and the closing brace
-			// of o. The loop below writes the members of o, from the last to the first.
+			// o is the last object to sort. Its members are written below, from the last
+			// to the first.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

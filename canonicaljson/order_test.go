@@ -148,12 +148,9 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 	return leaf[0], leaf[1]
 }
 
-// TestTimeIsLinear measures the processor time for each shape of input in two sizes. The
-// larger input is 16 times as large. It may take up to 100 times as long: linear work would
-// take 16 times as long, and quadratic work 256 times.
-//
-// The time per byte of the small input may be up to 60 times the time per byte of ordinary
-// events.
+// An input 16 times as large may take up to 100 times the processor time; quadratic work
+// would take 256 times. In the small input, a byte may take up to 60 times as long as in
+// ordinary events.
 func TestTimeIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own time is not linear")
@@ -222,8 +219,8 @@ func TestTimeIsLinear(t *testing.T) {
 			small, large, events := []byte(shape.make(n)), []byte(shape.make(16*n)), []byte(list(ordinary)(n))
 			var dst []byte
 			work := func(text []byte, times int) time.Duration {
-				// Collect garbage first, to reuse memory. New pages from the operating
-				// system would take more time than the work on their bytes.
+				// Free memory first, because new pages from the operating system would be
+				// slow.
 				runtime.GC()
 				start := processTime()
 				for range times {

@@ -7,13 +7,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// scanner canonicalises one text in one pass, without a tree.
+// scanner canonicalises one text in one pass. A text without changes is never copied.
 //
-// The scanner copies src to out, with changes. It delays each copy until the next change,
-// so a text without changes is never copied. The bytes not copied yet are pending.
-//
-// The normalised text is out followed by the pending bytes. It is canonical, except that
-// the members of objects are in the order of src. The method `writeSorted` then sorts them.
+// The normalised text is out followed by the bytes of src not copied yet (pending). It is
+// canonical except for the order of the members.
 type scanner struct {
 	src     []byte
 	out     []byte // the normalised form of src[:pending]
@@ -36,8 +33,8 @@ type scanner struct {
 	strict bool // refuse integers that rounding would change
 	verify bool // stop at the first byte that is not canonical
 	differ bool // src is not canonical
-	// levels is the number of arrays and objects around the text. It is 0 unless the text
-	// is inside a Go value, for example as a json.RawMessage.
+	// levels is the number of arrays and objects around a text inside a Go value,
+	// otherwise 0.
 	levels int
 	fault  fault // the broken rule
 
@@ -60,11 +57,8 @@ const (
 	inUnsorted // in an object whose names are not in sorted order
 )
 
-// scan reads the whole text and leaves the normalised form in s. At the first broken rule
-// it sets s.fault and returns false.
-//
-// scan is one function, with two copies of the loop over plain bytes, because a call for
-// each token would take most of the time.
+// scan leaves the normalised text in s, or sets s.fault and returns false. It is one
+// function, because a call for each token would take most of the time.
 func (s *scanner) scan(src []byte) bool {
 	s.src = src
 	if len(src) > MaxLength {
@@ -105,9 +99,8 @@ func (s *scanner) scan(src []byte) bool {
 				s.members = slices.Grow(s.members, 1)
 			}
 			s.members = s.members[:n+1]
-			// Set one field at a time. A composite literal would be written to the stack
-			// field by field and then copied several fields at once. This is slow
-			// directly after the writes.
+			// Set one field at a time: a composite literal would be built on the stack
+			// and copied, which is slow.
 			m := &s.members[n]
 			m.at = uint32(at)
 			m.first = uint32(len(s.unsorted))
@@ -119,8 +112,8 @@ func (s *scanner) scan(src []byte) bool {
 			} else if i = s.scanName(m, i); i < 0 {
 				return false
 			}
-			// While the names are in sorted order, a duplicate name is found here. For an
-			// object with names in another order, closeUnsorted finds it.
+			// This finds duplicates only while the names are sorted; closeUnsorted finds
+			// the others.
 			if kind == inObject && n > base && s.members[n-1].prefix >= m.prefix {
 				switch order := s.compareMembers(&s.members[n-1], m); {
 				case order == 0:
@@ -191,8 +184,7 @@ func (s *scanner) scan(src []byte) bool {
 			if i < len(src) && src[i] <= ' ' {
 				i = s.dropSpace(i)
 			}
-			// The closing bracket has the code of the opening bracket plus 2. If no closing
-			// bracket follows, read the first element or member.
+			// The closing bracket has the code of the opening bracket plus 2.
 			if i >= len(src) || src[i] != c+2 {
 				continue
 			}
@@ -339,11 +331,9 @@ func skipSpace(src []byte, i int) int {
 	return i
 }
 
-// markSpecials finds the bytes of w that are a quote, a backslash, a control character or
-// not ASCII. In the result, the highest bit of each such byte is set.
-//
-// Only the lowest mark is reliable. A higher mark may be on an ordinary byte by mistake,
-// because the subtractions borrow from the next higher byte.
+// markSpecials sets the highest bit of each byte that is a quote, a backslash, a control
+// character or not ASCII. Only the lowest mark is reliable: subtractions borrow from
+// higher bytes.
 func markSpecials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }

@@ -199,9 +199,8 @@ func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// The three lowest bytes of w look like a sequence of three bytes. It is
-			// invalid if E0 is followed by a byte below A0 (overlong), or ED by a byte
-			// above 9F (half a surrogate pair).
+			// E0 and a byte below A0 are overlong. ED and a byte above 9F are half a
+			// surrogate pair.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}

@@ -62,12 +62,11 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 type encoder struct {
 	levels       int // number of arrays and objects around the current value
 	indirections int // number of pointers and interfaces followed to the current value
-	// inside has the pointers, slices and maps around the current value. It serves to
-	// find a value that contains itself. The outer levels, up to cycleDepth, are not
-	// recorded.
+	// inside has the pointers, slices and maps around the current value, from the depth
+	// cycleDepth on.
 	inside map[reference]struct{}
-	// path is empty until an error. Then it has the parts of the JSON pointer for
-	// Error.Pointer, the name or index of the innermost value first.
+	// path has the parts of Error.Pointer after an error, innermost first. Otherwise it
+	// is empty.
 	path    []string
 	scratch []byte // buffer of Marshal
 	// quoted is a buffer for the inner text of strings with the tag option "string".
@@ -80,10 +79,8 @@ type encoder struct {
 // does not limit them, because it counts only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
-// cycleDepth is the depth from which the encoder checks whether a value contains itself.
-// Such a value reaches this depth sooner or later, while most values never do and need no
-// check. The depth is the number of arrays, objects, pointers and interfaces around a
-// value.
+// cycleDepth is the number of arrays, objects, pointers and interfaces around a value
+// from which the encoder looks for cycles. Most values never reach this depth.
 const cycleDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.

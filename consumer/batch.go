@@ -178,16 +178,14 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a batch. It returns false if the batch must end,
-// because a newer batch of the group waits, or because SQS did not confirm the delete. In
-// the second case SQS may deliver the message again, and the later messages must wait.
+// remove deletes the first message of a batch. It returns false if the batch must end.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)
 	e.grant()
 	e.mu.Unlock()
 	if !e.deleteOne(it) {
-		return false
+		return false // SQS may deliver the message again
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

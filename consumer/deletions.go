@@ -44,16 +44,14 @@ func (e *engine) flush(now bool) {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// Give up a lost message after one attempt. SQS accepts the delete only until the
-		// visibility timeout ends, and a message counts as lost shortly before this end.
+		// Give up a lost message after one attempt: SQS may no longer accept the delete.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// One call can delete ten messages. With fewer, wait for more deletes, but only while
-	// handlers run, batches wait for their handlers, or delete calls are under way.
+	// Running handlers, waiting batches and running delete calls may lead to more deletes.
 	noneExpected := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || noneExpected)) {
 		n := min(10, len(e.queue))

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// attemptLifetime is the time for which receives are repeated with the same attempt ID
-	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
+	// attemptLifetime limits repeats with one ReceiveRequestAttemptId, which SQS forgets
+	// after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// startupRetry is the time for which a new consumer repeats its first receive if SQS
-	// denies access or does not find the queue. Network and credentials of a new pod may be
-	// late.
+	// startupRetry is how long a new consumer tolerates denied access or a missing queue,
+	// because a new pod's credentials may be late.
 	startupRetry = 15 * time.Second
 )
 

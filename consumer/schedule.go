@@ -12,9 +12,8 @@ const (
 	// cautiousReceives: from this receive count, a message may have crashed a consumer.
 	cautiousReceives = 2
 
-	// aloneReceives: from this receive count, a message is handled while no other handler
-	// runs, because it may have killed two consumers. If other handlers still run after two
-	// visibility timeouts, the message is handled anyway.
+	// aloneReceives: from this receive count, a message may have killed two consumers, so it
+	// is handled while no other handler runs.
 	aloneReceives = 3
 )
 
@@ -168,9 +167,9 @@ func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseBatch puts a batch into state s and waits. The wait ends after the duration d (never,
-// if d is negative), or when an operator calls Retry or ParkHead. If the batch must end,
-// goOn is false. After a call of ParkHead, park is the operator's request; otherwise nil.
+// pauseBatch waits in state s for the duration d (negative: without limit) or for an
+// operator. If goOn is false, the batch must end. If the result `park` is not nil, the
+// operator called ParkHead.
 func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool, park *operatorRequest) {
 	e.mu.Lock()
 	e.setState(b, s)

@@ -159,17 +159,15 @@ type schedule struct {
 	waiting      []*waiter
 	waitingAlone []*waiter // handlers that must run alone
 
-	// Limits on receives, because a received message may crash the process. Until
-	// singleUntil, at most four receives run, each for one message. Until aloneUntil, a
-	// receive starts only if every batch in memory waits for an operator.
+	// Until these times receives are limited, because a message may crash the process.
 	singleUntil, aloneUntil time.Time
 }
 
 // waiter is a batch that waits until it may call the handler.
 type waiter struct {
 	batch    *groupBatch
-	receives int // receive count of the first message
-	until    time.Time
+	receives int       // receive count of the first message
+	until    time.Time // then it no longer waits for other handlers
 	granted  chan struct{}
 }
 

@@ -215,8 +215,7 @@ func entryIndex(id *string, n int) (int, bool) {
 // consumer can receive the group as soon as its first message is visible.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
-	// A shutdown repeats interrupted receives, and these could return released messages
-	// again. So wait for the receivers, and for running calls about the batch's messages.
+	// A shutdown repeats interrupted receives. They could return released messages again.
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {
 		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()

@@ -28,8 +28,7 @@ func TestDashboardHasGrafanasType(t *testing.T) {
 	var model object
 	require.NoError(t, json.Unmarshal(text, &model))
 	for _, annotation := range model["annotations"].(map[string]any)["list"].([]any) {
-		// Delete the field `expr`, which is only for Prometheus. The TypeScript type of an
-		// annotation lacks this field, and the check would fail.
+		// The field `expr` is only for Prometheus, and the TypeScript type lacks it.
 		delete(annotation.(map[string]any), "expr")
 	}
 	dashboard, err := json.MarshalIndent(model, "", "  ")

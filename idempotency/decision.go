@@ -15,13 +15,12 @@ const (
 	// New: the claim was granted; the operation has not taken effect under this key.
 	New
 
-	// Renewed: the claimant already had the claim, as its token shows. The lease begins
-	// again. An earlier attempt of this claimant may have taken effect.
+	// Renewed: the claimant already had the claim. Its lease begins again, and an earlier
+	// attempt may have taken effect.
 	Renewed
 
-	// Reclaimed: the claim was granted after another claimant's lease had ended. The
-	// operation may have taken effect already. Stores grant such a claim only while a
-	// second run is safe (until [Record.ResendUntil]) or if [Claim.Resend] is set.
+	// Reclaimed: another claimant's lease has ended. The operation may have taken effect,
+	// but a second run is safe (see [Record.ResendUntil]) or [Claim.Resend] is set.
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.
@@ -34,21 +33,19 @@ const (
 	// InProgress: another claimant runs the operation under an unexpired lease.
 	InProgress
 
-	// Unresolved: the lease of an earlier claimant ended without proof of an outcome,
-	// and a second run is not safe. An operator must record the outcome with
-	// [Resolve], or repeat the operation with [Claim.Resend].
+	// Unresolved: an earlier lease ended without a known outcome, and a second run is not
+	// safe. An operator must use [Resolve] or [Claim.Resend].
 	Unresolved
 
-	// Unjudged: the fingerprints in the record and in the claim cannot be compared. They
-	// were computed by different methods, named by [Fingerprint].Spec. [ClaimAcross]
-	// recomputes the fingerprint of the recorded request.
+	// Unjudged: the record has another [Fingerprint].Spec, so the fingerprints cannot be
+	// compared. See [ClaimAcross].
 	Unjudged
 
 	// Full: the store has no room for another key. Stores never evict a key.
 	Full
 
-	// OverQuota: the key's scope has as many unfinished operations as the store allows
-	// for one scope. Only claims that would be New are refused. See [DefaultQuota].
+	// OverQuota: the claim would be New, but its scope has too many unfinished
+	// operations. See [DefaultQuota].
 	OverQuota
 )
 

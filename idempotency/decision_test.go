@@ -122,9 +122,8 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, completes = idempotency.Completed(idempotency.Result{}), true
-			// In the cases 1 and 2 the claimant says that it had no effect. Skip them if
-			// this is false: an effect is unrecorded, and Prior.Status shows that no
-			// earlier claim can be the cause.
+			// Cases 1 and 2 report that this claim had no effect. Skip them if only this
+			// claim can have caused the unrecorded effect.
 			case 1:
 				if unrecordedEffect && r.Prior.Status != idempotency.Running {
 					continue

@@ -130,8 +130,8 @@ func (f Filter) Match(r Record) bool {
 // ClaimAcross returns the outcome Unjudged without an error.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// The second claim has the record's fingerprint. More claims are needed only if
-	// another caller has just replaced the record by one with another Spec.
+	// Two claims are enough, unless another caller has just stored a record with another
+	// Spec.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {

@@ -15,8 +15,8 @@ import (
 type body struct {
 	text string
 
-	// wellFormed reports that the text follows the grammar of JSON. The text may still
-	// break other rules, for example with a duplicate name.
+	// wellFormed reports that the text follows the JSON grammar. A name may still occur
+	// twice.
 	wellFormed bool
 
 	// members are the members of the top-level object, or nil.
@@ -99,8 +99,8 @@ func firstDifference(text string, canonical []byte) Finding {
 // checkCharacters reports characters refused by SQS. It ignores invalid UTF-8, because rule
 // SF030 (invalid JSON) reports it.
 func checkCharacters(b body) []Finding {
-	// Skip the search if the body cannot have a refused character. Canonical JSON escapes
-	// control characters, and U+FFFE and U+FFFF begin with the byte 0xEF in UTF-8.
+	// Canonical JSON escapes control characters. U+FFFE and U+FFFF begin with the byte
+	// 0xEF in UTF-8.
 	if b.canonical && strings.IndexByte(b.text, 0xEF) < 0 {
 		return nil
 	}

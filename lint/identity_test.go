@@ -67,9 +67,8 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// An event ID in an attribute and not in the body is an error: SQS compares bodies, and drops
-// a different event with the same body. With an explicit deduplication ID, SQS does not
-// compare bodies, so the finding is an info. An ID equal to the hash changes nothing.
+// With an explicit deduplication ID, SQS does not compare bodies: the lost event ID is
+// only an info. An ID equal to the body's hash changes nothing.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {

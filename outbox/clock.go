@@ -9,10 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock handles a backward step of the database's clock: from the time in the
-// parameter `seen` to now. If the step is longer than five seconds, all possibly sent
-// messages become late (too old to resend), and the lease ends at leaseUntil. tx holds
-// the lock on the leader's row.
+// watchClock handles a backward step of the database's clock. If the step exceeds five
+// seconds, all possibly sent messages become late (too old to resend). tx holds the lock
+// on the leader's row.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {

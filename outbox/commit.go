@@ -95,8 +95,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		// The connection may still be in the transaction. ErrBadConn makes package sql
 		// close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		// The commit may have succeeded and marked the batches' rows as possibly sent. The
-		// rows will not be sent, so let the next commit remove the marks.
+		// The commit may still have marked rows, which will not be sent. Let the next
+		// commit remove the marks.
 		for _, b := range p.batches {
 			if b.untried {
 				t.unmarkAfter(b.group, b.rows[0].position-1)
@@ -176,8 +176,8 @@ type decisions struct {
 	batches     []*rowBatch
 	toMark      []groupRange
 	completions []completion
-	// late has the first row of each group to be held. A late row may be in SQS and is too
-	// old for a resend.
+	// late has the first row of each group to be held: possibly in SQS, and too old for a
+	// resend.
 	late  []pickedRow
 	bytes int // total size of the messages in all batches
 }

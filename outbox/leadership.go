@@ -27,8 +27,8 @@ type leadership struct {
 	// readyBatches has the batches that wait for their next send, and room for all.
 	readyBatches    chan *rowBatch
 	finishedBatches chan *rowBatch
-	// toUnmark maps a group to the position of its last possibly sent row. The next commit
-	// removes the marks ("possibly sent") of the rows after this position.
+	// toUnmark maps a group to a position. The next commit removes the mark "possibly
+	// sent" from later rows.
 	toUnmark    map[string]int64
 	cursor      string // last group read by the method `pick`; the next call starts after it
 	moreWaiting bool   // the database may have more rows to send

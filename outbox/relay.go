@@ -40,8 +40,7 @@ type Relay struct {
 	running atomic.Bool
 	once    sync.Once
 
-	// toRemove lists the rows that the next commit removes from the outbox. The list
-	// survives the end of a leadership, so that a later leadership can remove the rows.
+	// toRemove lists the rows that the next commit removes, also in a later leadership.
 	// Only the goroutine of Run uses it.
 	toRemove []completion
 

@@ -32,8 +32,8 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if no row of the batch had the mark "possibly sent" before. When the
-	// batch ends, its rows that SQS certainly has not stored lose the mark.
+	// untried is true if no row of the batch had the mark "possibly sent" before the
+	// batch.
 	untried bool
 
 	// receipts has one receipt for each confirmed row, in order. err is the error of the

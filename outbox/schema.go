@@ -100,7 +100,5 @@ INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, 
 `
 
 // second is step 2 of the schema. Column seen_at is the largest time of the database's
-// clock in a relay's commit. If the clock is more than five seconds behind seen_at, it was
-// set back, and a relay lowers seen_at to the time of the clock. Relays of version 1
-// ignore seen_at.
+// clock in a relay's commit. Relays of version 1 ignore it.
 const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

@@ -169,9 +169,9 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the batch may send its row with the index next. All rows share
-// one deadline for resends. A later row of an untried batch can instead wait for another
-// batch with a new deadline: it starts only while three quarters of ResendFor remain.
+// mayBegin reports whether the batch may send its row with the index next. After a
+// quarter of ResendFor, later rows of an untried batch wait for a batch with a new
+// deadline.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

@@ -52,8 +52,8 @@ func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: sql(`SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`),
 
-		// The relay repeats a takeover that got no answer. If the first takeover
-		// succeeded, the row has the relay's token, and the repetition succeeds as well.
+		// A takeover repeated after a lost answer succeeds, because the row has the
+		// relay's token.
 		takeOver: sql(`UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`),
 
@@ -63,14 +63,13 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// Subtract ?1, the clock's step in microseconds, from first_attempt. If the
-		// result is later than ?2, which is now minus ResendFor, use ?2. All possibly
-		// sent messages are then late.
+		// ?1 is the clock's step in microseconds, ?2 is now minus ResendFor. All possibly
+		// sent messages become late.
 		makeLate: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 
-		// Read at most ?5 rows of each available group, ordered by group and position. Stop
-		// after the row that brings the total size to ?6 bytes or more.
+		// Read at most ?5 rows of each available group. The row that brings the total
+		// size to ?6 bytes or more is the last.
 		pick: sql(availableGroups + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

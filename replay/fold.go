@@ -30,8 +30,7 @@ func joinRecords(all []PlannedItem) variants {
 		k := eventKey{item.EventSource, item.DedupeKey}
 		v.distinct[k] = append(v.distinct[k], i)
 	}
-	// Copy the first item's status and times to the repeated items. The plan's filter
-	// compares these values, and so treats all items of a message alike.
+	// The plan's filter compares these values, and must treat all items of a message alike.
 	for i := range all {
 		if item := &all[i]; item.Reason == reasonRepeated {
 			first := v.sameMessage(item)
@@ -57,8 +56,7 @@ func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
 var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// Join both time ranges in which SQS may have accepted the message. A pending item
-	// was never sent, so its range is ignored.
+	// Join the time ranges in which SQS may have accepted the message.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status
@@ -74,8 +72,7 @@ func (p *PlannedItem) join(other *PlannedItem) {
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		// If the end of one range is unknown (zero), the end of the joined range is
-		// unknown. NewPlan then uses the time of the plan.
+		// A zero end is unknown, and so is the end of the joined range.
 		if a.To.IsZero() || b.To.IsZero() {
 			p.Sent.To = time.Time{}
 		}
@@ -85,7 +82,7 @@ func (p *PlannedItem) join(other *PlannedItem) {
 
 func (p *PlannedItem) bounds() *Sent {
 	if p.Status == StatusPending {
-		return nil
+		return nil // never sent
 	}
 	return &p.Sent
 }

@@ -81,8 +81,7 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may be appending to the file. Read only up to the present size, because a line
-	// read in two parts would look like damage.
+	// A run may be appending: a line read in two parts would look like damage.
 	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -147,8 +146,7 @@ func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 		j.err = err
 		return &FileError{j.path, 0, "write", err}
 	}
-	// After a failed sync the operating system may drop the data and report success for
-	// the next sync, so the journal accepts no more entries.
+	// After a failed sync, the next sync may report success although the data is lost.
 	if err := j.file.Sync(); err != nil {
 		j.err = err
 		return &FileError{j.path, 0, "sync", err}
@@ -191,8 +189,7 @@ func recoverJournal(path string, f disk) (*Journal, error) {
 	if err := f.Truncate(j.completeBytes); err != nil {
 		return nil, &FileError{path, 0, "remove a write that was cut off", err}
 	}
-	// The last owner may have written complete lines without a sync. This run relies on
-	// these lines, so they are synced now.
+	// This run relies on complete lines that the last owner may not have synced.
 	if err := f.Sync(); err != nil {
 		return nil, &FileError{path, 0, "sync", err}
 	}

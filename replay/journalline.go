@@ -18,13 +18,12 @@ import (
 //
 // with these fields:
 //
-//   - checksum is the CRC-32C of the rest of the line in eight hexadecimal digits.
-//   - commit is the number of the line's commit, from 1.
-//   - following is the number of later lines in the same commit.
-//   - entry is a [journalEntry] in JSON.
+//   - checksum: the CRC-32C of the rest of the line in eight hexadecimal digits
+//   - commit: the number of the commit (one write of one or more lines), from 1
+//   - following: the number of later lines in the same commit
+//   - entry: a [journalEntry] in JSON
 //
-// A commit is one write of one or more lines. It is written only after the previous
-// commit is durable.
+// A commit is written only after the previous commit is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

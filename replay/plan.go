@@ -238,8 +238,7 @@ func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Prefer the values of the source's record to the values of the message. A run
-		// compares the message with them again, and so detects a change.
+		// Prefer the source's record, so that a run detects a changed message.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -279,8 +278,7 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// ActionDrift means that the message differs from its record. The difference does not
-	// matter for an item that is skipped as delivered or discarded.
+	// A skipped item (delivered or discarded) may differ from its record.
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

@@ -58,8 +58,7 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// SQS accepted the message at an unknown time between 11:00 and 12:00. The label is
-	// LabelEdge until 12:00 plus Interval plus Margin, and then LabelOutside.
+	// SQS accepted the message at an unknown time between 11:00 and 12:00.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))

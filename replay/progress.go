@@ -15,11 +15,9 @@ type progress struct {
 	tried      bool
 	resolution idempotency.Resolution
 
-	// doubtSince is the start of the first attempt in doubt, or zero. retried is true if
-	// another attempt followed. If SQS refuses the later attempt, the item stays in
-	// doubt.
+	// doubtSince is the start of the first attempt in doubt, or zero.
 	doubtSince time.Time
-	retried    bool
+	retried    bool // another attempt followed
 	// noResend is true if SQS stored altered content and might suppress a resend as a
 	// duplicate.
 	noResend bool
@@ -46,6 +44,7 @@ func (p *progress) apply(m *journalEntry) {
 		p.outcome, p.reason = m.Outcome, m.Reason
 		p.messageID, p.sequence = m.MessageID, m.SequenceNumber
 		p.noResend = p.noResend || m.NoResend
+		// A refused retry does not end the doubt about the first attempt.
 		if p.groupContinues() || m.Refuted && !p.retried {
 			p.doubtSince = time.Time{}
 		}

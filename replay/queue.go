@@ -144,9 +144,8 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// Deliveries is unlimited, because each run raises the receive counts of the
-		// messages that it leaves in the source. Above a limit, the consumer would block the
-		// group without calling the method `handle`.
+		// Each run raises the receive counts of remaining messages. Above a limit, the consumer
+		// would block the group.
 		Failure:   consumer.Failure{Action: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})
@@ -239,8 +238,7 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 	receipt, err := r.send(ctx, msg)
 	var violation *sqsfifo.ViolationError
 	if errors.As(err, &violation) {
-		// With the replay attribute the message exceeds a limit of SQS, so the sender refused
-		// it. Send the message without the attribute.
+		// The replay attribute may have exceeded a limit of SQS.
 		delete(msg.Attributes, sqsfifo.ReplayAttribute)
 		receipt, err = r.send(ctx, msg)
 	}

@@ -294,8 +294,7 @@ func TestConflictAtTheSend(t *testing.T) {
 	p := newProducer(t, q, q.URL())
 	_, err := p.Send(t.Context(), Event{ID: "a", Group: "g", Note: "another"})
 	require.NoError(t, err)
-	// The message is sent in group g. The source has the same body in group h, so the run
-	// reports drift (a difference from the record).
+	// The producer sent the event in group g. The source has it in group h: drift.
 	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"})
 	require.NoError(t, err)
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {

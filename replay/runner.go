@@ -108,8 +108,8 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	// At the zero time no resend is safe, so tally counts all items in doubt as unresolved.
-	// After an interruption, use the current time: the next run may still resend some.
+	// At the zero time, tally counts all items in doubt as unresolved. After an
+	// interruption, the next run may still resend some.
 	now := time.Time{}
 	if interrupted {
 		now = r.config.Now()

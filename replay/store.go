@@ -119,8 +119,7 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record does not say when its operation ended. Use the end of the lease,
-		// although the operation may have taken longer.
+		// A record has no end time. The operation may have ended after the lease.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {

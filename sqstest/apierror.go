@@ -22,8 +22,8 @@ import (
 type errorClass struct {
 	status int
 
-	// query is the error's code in the older query protocol. AWS sends it in the header
-	// x-amzn-query-error, and SDKs return it as the code in place of the shape's name.
+	// query is the error's code in the older query protocol. SDKs return it from the header
+	// x-amzn-query-error.
 	query string
 
 	// shape is the __type of the JSON answer.
@@ -31,8 +31,7 @@ type errorClass struct {
 
 	fault smithy.ErrorFault
 
-	// newSDKError makes the SDK's error value for the shape. If the SDK has no type for the
-	// shape, newSDKError is nil, and the SDK returns a smithy.GenericAPIError.
+	// newSDKError is nil if the SDK has only smithy.GenericAPIError for the shape.
 	newSDKError func(message, code *string) error
 }
 

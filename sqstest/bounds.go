@@ -29,8 +29,8 @@ type Bounds struct {
 const (
 	messageOverhead = 512
 
-	// A queue with Config.DiscardDeleted keeps deleted messages, suppressions and receipt
-	// handles for a while. These limits bound the memory of such data.
+	// With Config.DiscardDeleted, these limits bound deleted messages, suppressions and
+	// receipt handles.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000

@@ -94,17 +94,15 @@ func (e *controlError) Error() string { return e.text }
 // serveControl answers the requests of the control endpoint, as JSON:
 //
 //	POST   /_sqsfifo/clock       {"advance_seconds": 301}                    moves the clock of every queue
-//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                see [Queue.Window]
-//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                see [Queue.Suppressed]
-//	GET    /_sqsfifo/blocked     ?queue=NAME&limit=N&offset=M                see [Queue.Blocked]
-//	POST   /_sqsfifo/faults      {"queue": "NAME", "fault": "lose_answer"}   see [Queue.Inject] and [Queue.InjectRandomly]
+//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                [Queue.Window]
+//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                [Queue.Suppressed]
+//	GET    /_sqsfifo/blocked     ?queue=NAME&limit=N&offset=M                [Queue.Blocked]
+//	POST   /_sqsfifo/faults      {"queue": "NAME", "fault": "lose_answer"}   [Queue.Inject] and [Queue.InjectRandomly]
 //	GET    /_sqsfifo/faults      ?queue=NAME                                 the faults that wait for a call
 //	DELETE /_sqsfifo/faults      ?queue=NAME&id=ID                           removes a fault, or all faults
 //
-// Without queue the request is about all queues. Lists have pages of N entries, by default
-// 1,000. Without offset, the answer is the first page, or the last page of suppressed
-// sends. The header X-Total-Count has the length of the list, and Link the previous and the
-// next page (RFC 8288).
+// Without queue the request is about all queues. Without offset, the answer is the first
+// page of a list, or the last page of suppressed sends.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control(w, r)
 	status := http.StatusOK
@@ -219,7 +217,7 @@ func listPage[E, W any](s *Server, w http.ResponseWriter, r *http.Request, listO
 	end := offset + min(limit, total-offset)
 
 	w.Header().Set("X-Total-Count", strconv.Itoa(total))
-	link := func(rel string, at int) {
+	link := func(rel string, at int) { // RFC 8288
 		query.Set("offset", strconv.Itoa(at))
 		query.Set("limit", strconv.Itoa(limit))
 		w.Header().Add("Link", fmt.Sprintf("<%s?%s>; rel=%q", r.URL.Path, query.Encode(), rel))

@@ -2,9 +2,8 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - AWS promises no order among groups. Here a receive on a FIFO queue starts with the
-//     group whose first message has waited longest, since its send or since it became
-//     visible again. LocalStack's tests against AWS recorded this order, most recently on
-//     2025-11-17 (F-140).
+//     group whose first message has waited longest since it was sent or became visible
+//     again (F-140).
 //   - Message counts are exact, and changes of visibility take effect immediately.
 
 import (
@@ -32,8 +31,7 @@ type message struct {
 	prev, next *message
 	deleted    bool
 
-	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message. A
-	// delayed message and a message in flight are hidden until visibleAt.
+	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message.
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
@@ -75,8 +73,8 @@ type delivery struct {
 	liveBytes int64
 	delayed   int // number of delayed messages; all other hidden messages are in flight
 
-	// rotates is true in a FIFO queue: if a message becomes visible again, receives serve
-	// the other groups first. In a standard queue, the message keeps its place (F-140).
+	// rotates is true in a FIFO queue: a message that becomes visible again waits for the
+	// other groups (F-140).
 	rotates bool
 
 	lastTurn      uint64 // highest turn of a message so far
@@ -88,9 +86,8 @@ type delivery struct {
 
 	aging indexedHeap[*message] // undeleted messages; the next to expire on top
 
-	// receipts has every receipt handle that the queue issued, because AWS answers
-	// differently to expired and to unknown handles (F-098, F-107). With
-	// Config.DiscardDeleted, remove drops the handles of the message.
+	// receipts keeps expired handles, because AWS answers differently to expired and to
+	// unknown handles (F-098, F-107).
 	receipts map[string]receipt
 
 	waiters
@@ -265,11 +262,9 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take receives up to limit messages and hides them for the duration visibility. It takes as
-// many messages of one group as possible before it goes to the next group (F-090).
-//
-// If this queue has delivered a message maxReceives times, take returns it in dead instead,
-// and the caller must remove it. Zero maxReceives means no limit.
+// take receives up to limit messages, as many of one group as possible (F-090). The
+// caller must remove the messages in the result `dead`: this queue has delivered them
+// maxReceives times (zero: no limit).
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

@@ -8,8 +8,7 @@ type indexedHeap[T any] struct {
 	list   []T
 	before func(a, b T) bool
 
-	// index returns a pointer to a field of the member. The field has the member's position
-	// in list, or notInHeap outside the heap.
+	// index returns a pointer to the member's position in list (notInHeap if outside).
 	index func(T) *int
 }
 

@@ -1,10 +1,9 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A queue is made and deleted immediately; AWS asks for a wait of one second after
-//     making and of 60 s after deleting.
-//   - The error message about an invalid name is the recorded part of AWS's message
-//     (F-121). The message of QueueDeletedRecently is from AWS's documentation.
+//   - A queue is made and deleted immediately; AWS asks for a wait of 1 s and of 60 s.
+//   - The error about an invalid name has only the recorded part of AWS's message (F-121).
+//     The message of QueueDeletedRecently is from AWS's documentation.
 //   - CreateQueue returns an existing queue even if the request has other tags.
 
 import (
@@ -187,9 +186,8 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns the URLs of one page of the queues. The parameter `token` encodes the last name
-// on the previous page; nil means the first page. The result next is the token for the next
-// page. It is nil on the last page, and always nil if maxResults is nil.
+// page returns the URLs of one page. A token encodes the last name on the previous page;
+// nil means the first page. Without maxResults, the result `next` is always nil.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

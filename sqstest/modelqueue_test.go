@@ -31,8 +31,8 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// The message with the lowest turn is received first (F-140). hideOrder is larger for a
-	// message hidden later, and zero for a visible message.
+	// The message with the lowest turn is received first (F-140). A visible message has
+	// hideOrder zero.
 	turn, hideOrder int
 }
 

@@ -2,12 +2,10 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - Without MaxNumberOfMessagesPerSecond a task moves all available messages immediately.
-//     With the value n, it moves one message each 1/n s of the source's clock. While the
-//     first message of every group is hidden, it checks each second.
-//   - A task ends when its source is empty, so it also moves messages that arrive during
-//     the move. A cancelled task is CANCELLED immediately.
-//   - Only the error messages listed under F-142 were recorded from AWS (LocalStack,
-//     2024-04-30). The other error messages of move tasks are the fake's own.
+//     With the value n, it moves one message each 1/n s of the source's clock.
+//   - A task also moves messages that arrive during the move. A cancelled task is CANCELLED
+//     immediately.
+//   - Only the error messages of F-142 were recorded. The others are the fake's own.
 
 import (
 	"context"
@@ -276,8 +274,7 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.Queues() {
 		q.mu.Lock()
-		// A long poll sleeps until a message is due. The new task may move a message into the
-		// queue earlier, so the poll must compute its sleep again.
+		// Long polls must compute their sleep again, as the task may bring a message earlier.
 		q.wake()
 		q.mu.Unlock()
 	}

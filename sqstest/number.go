@@ -35,8 +35,7 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// Refuse an exponent beyond 32 bits. Only billions of zeros in the mantissa could
-		// bring such a number into the range, and an attribute is shorter.
+		// Beyond 32 bits, only billions of zeros in the mantissa could bring it into range.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false

@@ -2,8 +2,8 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - The policy is stored and shown, but not enforced.
-//   - Recordings show the policy's JSON and two errors: the label exists, or is not found
-//     (LocalStack, 2024-04-30, F-147). No recording shows AWS's other errors.
+//   - Only the policy's JSON and two errors were recorded (F-147): the label exists, or is
+//     not found.
 //   - A statement lists the accounts in the order of the request; AWS has no fixed order.
 
 import (

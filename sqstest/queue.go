@@ -48,8 +48,7 @@ type Queue struct {
 
 	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
-	// A change locks q.settingsMu before it reads the settings, so changes run one after
-	// another. It locks q.mu as well to replace the settings.
+	// A change holds settingsMu throughout, and q.mu while it replaces the settings.
 	settings   atomic.Pointer[settings]
 	settingsMu sync.Mutex
 	moves      moves

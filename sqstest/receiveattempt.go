@@ -1,11 +1,11 @@
 package sqstest
 
-// Deviations from AWS in this file: a replay is a second receive with the same
-// ReceiveRequestAttemptId.
-//   - A replay restarts the visibility timeout, as AWS documents, but does not count as a
+// Deviations from AWS in this file, for a second receive with the same
+// ReceiveRequestAttemptId (a replay):
+//   - It restarts the visibility timeout, as AWS documents, but does not count as a
 //     receive. No recording shows AWS's count.
-//   - AWS documents that a replay returns the same receipt handles. In recordings, and
-//     here, it returns new handles, and the old handles still work (F-100).
+//   - It returns new receipt handles, as recorded, and the old handles still work (F-100).
+//     AWS documents the same handles.
 
 import "time"
 
@@ -32,12 +32,9 @@ type attemptedMessage struct {
 	changes int // message.changes at the time of the receive
 }
 
-// replay returns the messages of an earlier receive with the attempt ID. A visibility above
-// zero hides these messages again, for this duration. Without an earlier receive, replayed
-// is false.
-//
-// The result `spent` is true if the receive cannot be repeated: a message is no longer in
-// flight, or its visibility was changed.
+// replay returns the messages of an earlier receive with the attempt ID, and hides them
+// again for a visibility above zero. If the result `spent` is true, a message has changed
+// and the receive cannot be repeated.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

@@ -1,19 +1,17 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - The MessageId of a message becomes its deduplication ID in a FIFO dead-letter queue.
-//     If this ID is already in the queue's window, the message is dropped. On AWS, such a
-//     drop was recorded only for a message that a task moved back (F-113).
+//   - A FIFO dead-letter queue uses the MessageId as the deduplication ID, and drops a
+//     message if this ID is in its window. On AWS, a drop was recorded only for a message
+//     that a task moved back (F-113).
 //   - While the dead-letter queue does not exist, messages stay deliverable.
-//   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
-//     against AWS, 2024-08-20). Its messages stay deliverable; no recording shows AWS's
-//     behaviour.
-//   - A message keeps its receive count when it moves to a dead-letter queue (F-110). The
-//     RedrivePolicy of that queue counts only its own receives. No recording shows AWS's
-//     behaviour (F-150).
+//   - In a queue that is its own dead-letter queue (F-146), messages stay deliverable. This
+//     was not recorded.
+//   - The RedrivePolicy of a dead-letter queue counts only its own receives. This was not
+//     recorded (F-150).
 //   - RedriveAllowPolicy is checked only when a RedrivePolicy is set. A later change has no
-//     effect on an existing RedrivePolicy.
-//   - The texts of errors about policies come from public reports, not from recordings.
+//     effect.
+//   - The texts of errors about policies come from public reports.
 
 import (
 	"encoding/json"
@@ -29,8 +27,7 @@ type redrive struct {
 	TargetARN   string `json:"deadLetterTargetArn"`
 	MaxReceives int    `json:"maxReceiveCount"`
 
-	// find returns the queue with the ARN. It is called at each use, because the
-	// dead-letter queue may be deleted and created again.
+	// find is called at each use, because the queue may be deleted and created again.
 	find func(arn string) *Queue
 }
 
@@ -231,8 +228,8 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// Ignore the error of a full window. The dead letter is stored without its ID in the
-		// window, so a duplicate may be stored later, but the dead letter is not lost.
+		// If the window is full, a duplicate may be stored later, but the dead letter is not
+		// lost.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)

@@ -1,17 +1,17 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Sequence numbers follow the formula of F-008. Here the sends of one millisecond have
-//     consecutive numbers; AWS was seen to leave gaps.
+//   - Sequence numbers are consecutive within a millisecond (F-008); AWS was seen to leave
+//     gaps.
 //   - The deduplication interval ends exactly 300 s after the accepted send, or after the
-//     last duplicate with Config.DuplicateRestartsInterval. AWS documents "5 minutes"; no
-//     recording shows the exact end (F-019).
+//     last duplicate with Config.DuplicateRestartsInterval. AWS's exact end was not
+//     recorded (F-019).
 //   - After a change of the deduplication scope, a message with an earlier ID can be
 //     accepted once more.
-//   - A message's attribute AWSTraceHeader overrides the request's header X-Amzn-Trace-Id.
-//     Only requests without the attribute were recorded (LocalStack, 2025-06-27, F-143).
-//   - Of concurrent duplicates, the queue stores the first that it gets. No recording shows
-//     AWS's choice.
+//   - A message's attribute AWSTraceHeader overrides the header X-Amzn-Trace-Id. Only
+//     requests without the attribute were recorded (F-143).
+//   - Of concurrent duplicates, the queue stores the first that it gets. AWS's choice was
+//     not recorded.
 
 import (
 	"context"

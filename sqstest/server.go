@@ -1,14 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS JSON 1.0 only. A request in the older query protocol (F-134) is refused in XML,
-//     for the clients of that protocol.
-//   - GET / answers a health check; AWS has none.
+//   - AWS JSON 1.0 only. A request in the older query protocol is refused in XML (F-134).
+//   - GET / answers a health check.
 //   - Signatures, credentials and the request's date are not checked, so any client works,
 //     also in virtual time.
-//   - Requests with a method other than POST, an unknown content type or more than 8 MiB
-//     get an ordinary HTTP status. SDKs never send them, and no recording shows AWS's
-//     answer.
+//   - Requests that SDKs never send (a method other than POST, an unknown content type,
+//     more than 8 MiB) get an ordinary HTTP status.
 
 import (
 	"context"

@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A changed attribute acts immediately, except DeduplicationScope, which acts after
+//   - A changed attribute acts immediately, but DeduplicationScope after
 //     Config.ScopePropagation. AWS documents up to 60 s for most attributes and up to 15
 //     minutes for MessageRetentionPeriod.
 //   - Policy and the KMS key are stored and shown, but not used.
-//   - AWS's error messages about values out of range, FifoThroughputLimit and
-//     DeduplicationScope are not known. The fake has its own texts.
+//   - The error texts about values out of range, FifoThroughputLimit and DeduplicationScope
+//     are the fake's own; AWS's texts are not known.
 
 import (
 	"encoding/json"
@@ -30,9 +30,8 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope is the attribute DeduplicationScope, as the queue reports it. A change takes
-	// effect at the time scopeFrom; until then the queue deduplicates in the scope
-	// scopeBefore.
+	// A changed scope takes effect at the time scopeFrom. Until then, the queue deduplicates
+	// in scopeBefore.
 	scope, scopeBefore DeduplicationScope
 	scopeFrom          time.Time
 	throughput         string

@@ -123,9 +123,8 @@ type keyed struct {
 	body   uint64 // hash of the body of this message
 
 	// different is the index of the latest message with this key and another body, or -1.
-	// differentAt is its time in ns since 1970.
 	different   int
-	differentAt int64
+	differentAt int64 // in ns since 1970
 }
 
 // NewSimulation returns a simulation of an empty queue. It returns an error for a standard
@@ -250,8 +249,7 @@ func (s *Simulation) recordKey(i int, p PreparedMessage) int {
 			is.different, is.differentAt = r.Value.different, r.Value.differentAt
 		}
 	}
-	// Ignore the error of a full window. Later messages then report no collision with this
-	// message, but the other results stay correct.
+	// If the window is full, later messages report no collision with this message.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.different >= 0 && p.At.Sub(time.Unix(0, is.differentAt)) < window.Interval {
 		return is.different

@@ -1,12 +1,10 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - The order of the checks is not known (F-062). Here the FIFO parameters come first,
-//     then the contents.
-//   - An entry of a batch with invalid contents fails alone. AWS was recorded to fail the
-//     entry alone only on standard queues (F-058, F-059), so Config.ContentsRefuseBatch can
-//     select a refusal of the whole batch.
-//   - No recording shows AWS's error messages about attribute names, types and numbers, or
+//   - The order of the checks is not known (F-062). Here the FIFO parameters come first.
+//   - An entry of a batch with invalid contents fails alone; known only of standard
+//     queues (F-058, F-059). With Config.ContentsRefuseBatch, the whole batch is refused.
+//   - AWS's error messages about attribute names, types and numbers were not recorded, nor
 //     its refusal of the reserved members StringListValues and BinaryListValues.
 //   - A body with invalid UTF-8 is refused as InvalidMessageContents. It cannot reach AWS,
 //     because an SDK replaces the bad bytes.
@@ -78,8 +76,8 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		// A standard queue refuses a deduplication ID. AWS's error text is not recorded, so use
-		// the error text of a FIFO queue for DelaySeconds (F-074).
+		// AWS's error text is not recorded. This is its text about DelaySeconds on a FIFO queue
+		// (F-074).
 		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}

@@ -9,11 +9,8 @@ import (
 	"time"
 )
 
-// waiters are the long polls of a queue (receives that wait for a message), in the order of
-// arrival. A change of the queue wakes only the first poll, so the cost of a change does
-// not grow with the number of polls.
-//
-// The zero value is ready. The queue's mutex guards waiters.
+// waiters are the long polls of a queue, in the order of arrival. A change of the queue
+// wakes only the first poll, to bound the cost. The queue's mutex guards waiters.
 type waiters struct{ inLine list.List }
 
 // waiter is one long poll. Make it inside the testing/synctest bubble of the poll, if any:

@@ -4,9 +4,9 @@ package sqstest
 //   - Member names are matched case-insensitively, the last of repeated members counts, and
 //     an escaped lone surrogate becomes U+FFFD.
 //   - The attributes of a message have the recorded order (F-148). AWSTraceHeader and
-//     DeadLetterQueueSourceArn are not in the recordings and come last.
-//   - All other members are in alphabetical order. This was recorded (go-cloud, 2024-05-31
-//     and 2026-03-19), except for a queue's attributes.
+//     DeadLetterQueueSourceArn were not recorded and come last.
+//   - All other members are in alphabetical order, as recorded. The order of a queue's
+//     attributes was not recorded.
 
 import (
 	"bytes"
@@ -110,9 +110,8 @@ func wireForm(out any) any {
 	return present(v.Elem())
 }
 
-// present converts a value of an SDK type to maps and lists with only the members that AWS
-// sends. Without the conversion, encoding/json would write more fields, and null for absent
-// members. It also sorts the members of a map, but not the fields of a struct.
+// present converts a value of an SDK type to maps with only the members that AWS sends.
+// encoding/json sorts a map, but would write the absent members of a struct as null.
 func present(v reflect.Value) any {
 	t := v.Type()
 	switch kind := t.Kind(); {

@@ -190,8 +190,8 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
-			// On a standard queue the call succeeds for every undeleted message, with any of
-			// its receipt handles (F-141). For a visible message it has no effect.
+			// On a standard queue the call succeeds with any receipt handle of an undeleted
+			// message (F-141).
 			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
 			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)

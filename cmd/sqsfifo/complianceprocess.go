@@ -82,8 +82,8 @@ func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	queue := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
 		Transport: clientTransport{client.Options().HTTPClient},
-		// The fake queue may close the connection without an answer (an injected fault).
-		// The server then closes the connection to the program, too.
+		// After an answer was lost (an injected fault), close the connection to the
+		// program, too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
@@ -196,9 +196,8 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 // the program's standard output.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	// Ignore the error of Write. If the program has ended, p.answers is closed and the select
-	// below reports this. If the program has only closed its input, the time limit ends the
-	// wait.
+	// If Write fails, the select below either reports the ended program or ends at the time
+	// limit.
 	go func() { _, _ = p.in.Write(line) }()
 	late := time.NewTimer(timeout)
 	defer late.Stop()

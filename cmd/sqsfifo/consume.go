@@ -104,8 +104,7 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 
 // config returns the consumer's configuration.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
-	// Without a COMMAND argument, the handler only prints messages. If printing fails, the
-	// command ends. It must not skip (delete) the message, so attempts have no limit.
+	// Without COMMAND, a message that cannot be printed must not be skipped (deleted).
 	f := consumer.Failure{Action: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
 		then := map[string]consumer.Action{"park": consumer.ActionPark, "block": consumer.ActionBlock, "skip": consumer.ActionSkip}

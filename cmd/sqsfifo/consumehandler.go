@@ -88,8 +88,8 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 }
 
 const (
-	// exitPermanent is the exit code of a program that can never handle the message:
-	// EX_DATAERR ("data format error") of the C header sysexits.h.
+	// exitPermanent means that the program can never handle the message (EX_DATAERR of
+	// sysexits.h).
 	exitPermanent = 65
 
 	// startAgain is the pause before the next attempt if the program could not be started.
@@ -103,9 +103,8 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// If the consumer cannot extend the visibility timeout, the program gets SIGTERM when a
-	// tenth of the timeout is left, and SIGKILL when a twentieth is left. The program
-	// therefore ends before another consumer may receive the message.
+	// If the visibility timeout cannot be extended, the program gets SIGTERM when a tenth
+	// of it is left, and SIGKILL when a twentieth is left.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

@@ -145,8 +145,7 @@ func (s keySelection) match(r idempotency.Record) bool {
 	if s.Queue == "" {
 		return true
 	}
-	// The scope of a producer's key has three parts: client, ARN of the queue, and event
-	// source. JoinScope joins them with ":".
+	// A producer's scope is "client:ARN:source". JoinScope escapes the colons in the ARN.
 	parts := strings.Split(r.Key.Scope, ":")
 	return len(parts) == 3 && parts[1] == idempotency.JoinScope(s.Queue)
 }

@@ -49,8 +49,7 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		// Skip this receipt: the event failed or is in doubt. With Drift, the journal had
-		// the event with another body or group, and this message was not sent.
+		// The event failed or is in doubt or, with Drift, this message was not sent.
 		case i >= successes || l.Drift:
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))

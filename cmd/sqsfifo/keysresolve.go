@@ -142,10 +142,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve, each with its outcome: the keys named by ID on the
-// command line or, if there are no IDs, the unresolved keys selected by flags. Without IDs, a
-// receipt replaces the parameter `ending`. If receipts is not nil, an unresolved key without a
-// receipt is left out, and missing counts it. With IDs, missing is 0.
+// targets returns the keys to resolve, each with its outcome. Without IDs on the command
+// line, they are the unresolved keys selected by flags. The result `missing` counts the
+// keys left out because they have no receipt.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})

@@ -123,8 +123,7 @@ func (t *target) inspect(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
-		// The producer computes the deduplication ID itself, as the hash of the body. SQS
-		// treats this ID like a hash computed by SQS (fact F-014 in sqstest/FACTS.md).
+		// SQS treats this ID like a hash computed by SQS (fact F-014 in sqstest/FACTS.md).
 		t.deduplication = sqsfifo.ExplicitBodyHash
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil

@@ -168,9 +168,8 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end sets the outcome of the slot's event. If an earlier event of the group has no outcome
-// yet, end prints nothing. Otherwise it prints the receipt of this event, and the receipts of
-// the group's later events up to the next event without an outcome.
+// end sets the outcome of the slot's event. A group's receipts are printed in order, so a
+// receipt waits for the outcomes of earlier events.
 func (s *slot) end(receipt sqsfifo.Receipt, err error, journal bool) {
 	s.line.setOutcome(receipt, err, journal)
 	r := s.r

@@ -131,9 +131,8 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stopsGroup(c.Action) }))
 }
 
-// stopsGroup reports whether an item with this action stops its message group: "replay
-// run" sends neither the item nor later items of the group. With ActionDrift, the message
-// differs from the source's record. If both agree at the time of the run, the item is sent.
+// stopsGroup reports whether "replay run" sends neither the item nor later items of the
+// group. With ActionDrift, it sends the item if message and record agree by then.
 func stopsGroup(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }

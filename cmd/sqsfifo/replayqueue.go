@@ -162,8 +162,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		// In a dry run, RunQueue lets the first message of each group fail, so that the group
-		// stays in the queue. It would log every group as blocked. Turn the log off.
+		// In a dry run, groups stay in the queue, and RunQueue would log them as blocked.
 		q.Logger = nil
 	}
 	report, err := replay.RunQueue(ctx, q)

@@ -25,31 +25,27 @@ import (
 // script's queue.
 type queueKey struct{}
 
-// The scripts in testdata/script show each command in a shell. They use testscript's
-// commands and
+// The scripts in testdata/script use testscript's commands and
 //
-//	queue [option ...]   serves a queue with the URL $QUEUE_URL, and an empty queue with
-//	                     the URL $PARKING_URL; the options are no-content-based,
-//	                     group-scope, discard and dead-letters
+//	queue [option ...]   serves a queue at $QUEUE_URL, and an empty queue at $PARKING_URL;
+//	                     the options are no-content-based, group-scope, discard and
+//	                     dead-letters
 //	advance TIME         moves the clock of the queue
 //	stored N             fails unless N messages are stored
 //	foreign N            sends N messages of another sender
 //	lose-answers N       makes the queue lose the answers to the next N requests
-//	exits N COMMAND ...  runs a command and fails unless its exit code is N
+//	exits N COMMAND ...  fails unless the command's exit code is N
 //	outbox DB [GROUP:N]  makes an outbox with N messages of each group, added ten
 //	                     minutes ago
-//	tried DB GROUP N AGO records in the outbox an attempt, some time ago, to send the
-//	                     messages of a group up to position N
+//	tried DB GROUP N AGO records in the outbox an earlier attempt to send the messages of
+//	                     a group up to position N
 //	keys DB [STATE:KEY]  makes an idempotency store, see makeKeys
-//	postgres             creates an empty schema in a PostgreSQL database, with the URL
-//	                     $POSTGRES
+//	postgres             creates an empty PostgreSQL schema, with the URL $POSTGRES
 //
 // The conditions are
 //
 //	[postgres]           a PostgreSQL server answers
 //	[python] and [node]  the interpreter is installed, with the path $PYTHON or $NODE
-//
-// The variable $CLI is testdata/cli, and $REPOSITORY is the root of the repository.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true,

@@ -119,8 +119,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return flagWords(err)
 	}
-	// Close the queue even if sending.run, which also closes it, is not reached. The second
-	// Close finds no events and does not wait.
+	// sending.run, which also closes the queue, may not be reached.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {

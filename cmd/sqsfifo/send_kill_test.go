@@ -232,8 +232,7 @@ func TestSendKilledReceipts(t *testing.T) {
 		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 		cmd, out, _ := child(t, args...)
 		require.NoError(t, cmd.Start())
-		// Kill the command after this number of requests to the queue. The number is at
-		// least 2: the test needs a journal, which the command makes after its first request.
+		// The number is at least 2: the command makes its journal after the first request.
 		kill := 2 + rand.Int64N(int64(events/15))
 		for s.requests.Load() < kill {
 			time.Sleep(time.Millisecond)

@@ -75,8 +75,8 @@ func (s *sending) run(ctx context.Context) error {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// Close the queue in another goroutine than sendAll: sendAll may wait for room in the
-	// producer's buffer, and only closing the queue ends this wait.
+	// sendAll may wait for room in the producer's buffer. Only closing the queue ends this
+	// wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)

@@ -70,9 +70,8 @@ func (c *simulateCmd) run(_ context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	// The default of 100 percent would let the heap grow to twice its live size. More
-	// frequent collections cost little here, because most of the heap is tables without
-	// pointers.
+	// More frequent collections save memory and cost little, because most of the heap has
+	// no pointers.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 // second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
-	// With lostEvery = 100, one duplicate in 100 has an attribute that its original
-	// lacks, and is reported as LOST. 0 means none.
+	// One duplicate in lostEvery has an additional attribute, and is LOST. 0 means none.
 	lostEvery int
 	rest      []byte
 	buffer    []byte

@@ -209,8 +209,7 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	// A consumer ends ctx when it loses the message. From then on another consumer may
-	// handle the group, so this handler no longer counts as running.
+	// A consumer ends ctx when it loses the message. Then another may handle the group.
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

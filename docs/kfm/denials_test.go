@@ -26,9 +26,8 @@ var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supp
 // The value is a regular expression. If the module exports a matching name, the feature
 // exists.
 var denials = map[string]string{
-	// In sqstest/FACTS.md, this heading begins a table of missing features, such as the
-	// metric NumberOfDeduplicatedSentMessages. TestFacts of package sqstest checks the
-	// table.
+	// In sqstest/FACTS.md, this heading begins a table of missing features, such as this
+	// metric.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 

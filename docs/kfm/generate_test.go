@@ -1,10 +1,8 @@
 // Package kfm has the documents that the KFM contract v11.2.3 requires of a producer of
-// FIFO messages. Tables in these documents are generated from the code by
+// FIFO messages. The tests fail if a generated table differs from the code. To generate the
+// tables:
 //
 //	go test ./docs/kfm -update
-//
-// and the tests fail if a table differs from the code. requirements_test.go restates the
-// contract's requirements; conformance.md names the tests of each requirement.
 package kfm
 
 import (

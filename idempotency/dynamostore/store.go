@@ -122,9 +122,8 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	id := c.Key.ID()
 	newVersion := idempotency.NewToken() // version of each record that this call writes
 	var granted idempotency.Outcome
-	// failed wraps an error of a read or of the fence counter. Once this call has tried
-	// to write the record, the variable `granted` is set and the record may have changed:
-	// the error is then ambiguous.
+	// Once the variable `granted` is set, a put may have changed the record, so an error
+	// is ambiguous.
 	failed := func(err error) (idempotency.Outcome, error) {
 		if granted.Decision != idempotency.Undecided {
 			return idempotency.Outcome{}, ambiguous(err)
@@ -136,9 +135,8 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		if err != nil {
 			return failed(err)
 		}
-		// The stored record has the version of this call: an earlier put of this call
-		// wrote the record. That put returned false because its answer was lost: the SDK
-		// repeated the request, and DynamoDB refused the repetition.
+		// An earlier put of this call succeeded, but its answer was lost, and DynamoDB
+		// refused the SDK's repetition.
 		if version == newVersion {
 			return granted, nil
 		}
@@ -170,10 +168,9 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken adapts a claim's terms to clocks that differ by up to Config.Slack. It adds
-// Slack to the lease: a client with a fast clock must not take the claim over before the
-// lease ends. It subtracts Slack from ResendFor, the time in which a second run is safe:
-// a client with a slow clock must not run the operation again after this time.
+// slacken adapts a claim's terms to clocks that differ by up to Config.Slack. A client
+// with a fast clock must not take the claim over early, and a client with a slow clock
+// must not run the operation again late.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -270,9 +267,8 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// An earlier put of this call returned false, but may have changed the
-			// record: after a lost answer the SDK repeats a request, and DynamoDB refuses
-			// the repetition. The cause of err may therefore be this call's own change.
+			// An earlier put of this call may have succeeded and caused err: after a lost
+			// answer, DynamoDB refuses the SDK's repetition.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -331,10 +327,8 @@ func (s *Store) put(ctx context.Context, it item, version idempotency.Token) (ma
 // counters never give the same number.
 const bucketBits = 12
 
-// draw returns the number for a granted claim (its fence): the counter's new value,
-// followed by the first bits of the key ID. It sets the counter to the time in
-// milliseconds, or adds 1 if the counter has reached this time. The time makes fences grow
-// even after the table was restored from an old backup.
+// draw returns a new fence (number of a granted claim). Its counter is at least the time
+// in milliseconds, so fences grow even after the table was restored from an old backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

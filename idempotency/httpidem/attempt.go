@@ -22,8 +22,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The handler called NotDone and then panicked. Record "no effect" before Guard.Do
-		// records an unknown outcome: only the first of the two records counts.
+		// Record "no effect" before Guard.Do records an unknown outcome. Only the first
+		// record counts.
 		if !returned && state.notDone.Load() {
 			e.recordNoEffect(ctx, claimed)
 		}
@@ -48,8 +48,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 // statusWithoutResult returns the key's status after a run whose answer is not stored:
 // Failed if certainly no run had an effect, otherwise Running.
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// A transaction is rolled back, so this run has no effect. If an earlier run may have
-	// had an effect, Prior.Status is Running, and the status stays Running.
+	// A transaction is rolled back. Prior.Status is Running if an earlier run may have
+	// had an effect.
 	if (v == noEffect || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}

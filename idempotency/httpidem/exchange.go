@@ -95,9 +95,8 @@ const fingerprintSpec = "httpidem/1"
 // fingerprint covers all identifying parts of the request, byte for byte as sent. Only
 // the host is compared without regard to upper and lower case.
 func (e *exchange) fingerprint() idempotency.Fingerprint {
-	// RequestURI is the path as sent by the client, before http.StripPrefix. Requests
-	// with the same key whose paths differ only in the stripped prefix therefore
-	// conflict.
+	// RequestURI still has the prefix that http.StripPrefix removes, so requests with
+	// different prefixes conflict.
 	path, query, _ := strings.Cut(e.r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") {
 		path, query = e.r.URL.EscapedPath(), e.r.URL.RawQuery

@@ -19,8 +19,8 @@ type recorder struct {
 	body   *buffer
 	length int64 // bytes of body written by the handler, including dropped ones
 
-	// dropped: the body exceeded Limits.ResponseBody, and no memory was free for the
-	// rest. The recorder then keeps no part of the body.
+	// dropped: no memory was free for a body above Limits.ResponseBody. No part of the
+	// body is kept.
 	dropped bool
 }
 
@@ -77,8 +77,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := w.body.Write(p); err != nil {
-		// No memory is free for the body. The write still succeeds, because the handler
-		// may have had its effect: record the outcome, even without a body.
+		// No memory is free. The write still succeeds, because the handler may have had
+		// its effect.
 		w.dropped = true
 		w.body.release()
 	}

@@ -46,8 +46,8 @@ func (e *exchange) answerRun(err error) error {
 		e.seen.Problem = NotRetained
 	}
 	e.seen.Status = a.status
-	// a.header includes the headers of outer handlers, unless the handler removed them.
-	// Clear the originals, so that removed headers are not sent.
+	// Clear the headers of outer handlers. a.header has copies, except of removed
+	// headers.
 	clear(e.w.Header())
 	delete(a.header, "Trailer")
 	delete(a.header, replayedHeader)

@@ -136,8 +136,8 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 		s.finishErr = s.Store.Finish(ctx, ref, t)
 		return s.finishErr
 	case s.completeCalled:
-		// The guard calls Finish again if the commit was not confirmed. A transaction
-		// cannot commit twice, so return the first error again.
+		// The guard repeats Finish after an unconfirmed commit, but a transaction cannot
+		// commit twice.
 		return s.completeErr
 	}
 	complete := func(r idempotency.Result) error {

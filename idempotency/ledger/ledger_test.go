@@ -303,8 +303,7 @@ func FuzzVerify(f *testing.F) {
 // Verification continues after a fault and reports later faults.
 func TestVerifyGoesOn(t *testing.T) {
 	lines := build(3, 2, 4)
-	// Lines 1 and 3 are entries of seal 1, line 9 is an entry of seal 3. Lines 0, 4 and 7
-	// are the seals.
+	// The seals are lines 0, 4 and 7. The entries of each seal follow it.
 	for _, i := range []int{1, 3, 9} {
 		e := *lines[i].Entry
 		e.Note += "edited"

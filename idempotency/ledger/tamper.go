@@ -22,8 +22,7 @@ const (
 	// Swapped: the entry occupies the place of another entry.
 	Swapped
 
-	// Truncated: the end of the ledger is missing. A head given by the caller has a
-	// higher number than the ledger's last seal.
+	// Truncated: the ledger ends before a head given by the caller.
 	Truncated
 )
 

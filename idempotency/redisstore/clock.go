@@ -14,8 +14,8 @@ import (
 // clocks has the largest times that the store has read from the clocks of its servers. If
 // a clock later shows a smaller time, the clock was set back.
 type clocks struct {
-	// largest has one element, or in a cluster one for each bucket (see bucketBits),
-	// because buckets are on servers with different clocks.
+	// largest has one element, or in a cluster one for each bucket: buckets are on
+	// servers with different clocks.
 	largest []clock.Largest
 	steps   atomic.Int64 // number of detected steps back
 }
@@ -34,17 +34,14 @@ func (c *clocks) seen(bucket int64) string {
 // remember keeps a time read from the bucket's server, if it is the largest so far.
 func (c *clocks) remember(bucket int64, now time.Time) { c.of(bucket).Raise(now.UnixMicro()) }
 
-// watchClocks prepares the detection of clocks that are set back. A single server has one
-// clock record, a Redis hash with the largest time that the server's clock has shown. A
-// cluster has a clock record for each bucket of records, because a script can only use
-// keys of one cluster slot.
+// watchClocks prepares the detection of clocks that are set back. A cluster has a clock
+// record for each bucket, because a script can only use keys of one cluster slot.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
 	if !cluster {
-		// The server may still belong to a cluster, for example if the client uses a proxy.
-		// To find out, run a script over keys of two cluster slots: a cluster refuses the
-		// script with CROSSSLOT.
+		// The client may reach a cluster through a proxy. A cluster refuses a script over
+		// two slots with CROSSSLOT.
 		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
 		if cluster = redis.HasErrorPrefix(err, "CROSSSLOT"); err != nil && !cluster {
 			return fmt.Errorf("redisstore: open: %w", err)

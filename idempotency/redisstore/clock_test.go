@@ -87,9 +87,8 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			// In a cluster, the store checks the clock of each bucket (all keys with the
-			// same first bits of the ID) separately, at each claim. This claim makes the
-			// store check the bucket of the key "recent".
+			// In a cluster, a claim checks only the clock of its bucket. This claim
+			// checks the bucket of the key "recent".
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
@@ -108,9 +107,8 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			// By the clock, the key "recent" was claimed 30 seconds ago, and a second run
-			// would be safe. In fact 8.5 minutes have passed, because the clock was set
-			// back. The store permits no second run.
+			// The key "recent" was claimed 8.5 minutes ago, but by the clock only 30
+			// seconds ago.
 			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)

@@ -81,9 +81,8 @@ func TestCluster(t *testing.T) {
 		}}
 	})
 
-	// Check that each primary of the cluster gets records, that claims on different
-	// primaries never get the same fence (number of a claim), and that Open refuses a
-	// weak setting of a single primary.
+	// Each primary must get records, fences must be unique, and Open must refuse a weak
+	// setting of one primary.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)

@@ -20,10 +20,8 @@ var fields = []string{
 	"prior_status", "prior_created_at", "prior_expires_at",
 }
 
-// bucketBits is the number of bits at the start of a key ID that choose the bucket of a
-// record. In a cluster, all Redis keys of a bucket are in one slot. Each bucket has a
-// counter. A granted claim gets a fence, a number made of the counter's value and, as lowest
-// bits, the bucket.
+// bucketBits is the number of bits at the start of a key ID that choose its bucket. Each
+// bucket has a counter for fences. In a cluster, its keys are in one slot.
 const bucketBits = 12
 
 // names are the Redis keys of one record.
@@ -50,9 +48,8 @@ func (s *Store) nameOf(k idempotency.Key) names {
 // bucketOf returns the first twelve bits of the ID as a number.
 func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1])>>4 }
 
-// braces escapes the braces in the name of an operation. In a cluster, the text in the
-// first braces of a Redis key determines the slot. For the key of a record, this text
-// must be the first digits of the key ID and not a part of the operation's name.
+// braces escapes braces in the name of an operation: in a cluster, the text in the first
+// braces of a Redis key determines the slot.
 var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
 // idOf returns the key ID at the end of a record's name. ok is false for a name without
@@ -70,9 +67,8 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns a fence without its lower bits, as text for the scripts. The lower bits
-// are the bucket. If they differ from this record's bucket, the fence is from a claim of
-// another key: sequence returns "0", and the script finds no claim with this number.
+// sequence returns a fence without its lower bits, the bucket. For a fence of another
+// bucket it returns "0", which no claim has.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"
@@ -82,10 +78,8 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a single word, or a list of a word, the server's
-// time, the fields of a record, and another time. If the script detected that the
-// server's clock was set back, the last time is the largest time that the clock had shown
-// before. Otherwise it is "".
+// parseAnswer parses a script's answer: a word, possibly with the server's time, the
+// fields of a record, and a time for answer.stepped ("" for none).
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -73,9 +73,8 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// Some endings end the lease at the server's time of the call. The test
-				// only knows that this time lies between its two lookups, so it copies the
-				// exact time from the record into the model.
+				// Some endings end the lease at the server's time, which the test does
+				// not know exactly. Copy it from the record.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {

@@ -55,9 +55,8 @@ func newScripts(clockSource string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// The claim script has no line with flags. For such scripts Redis checks its
-		// memory limit only when the script writes. A server with full memory can then
-		// still answer claims that write nothing, such as duplicates.
+		// Without flags, Redis checks its memory limit only when the script writes. A
+		// full server can then still answer duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),
@@ -107,8 +106,8 @@ type answer struct {
 	word   string
 	record idempotency.Record // with ReadAt
 
-	// If the script detected that the server's clock was set back, stepped is the largest
-	// time that the clock had shown before. Otherwise stepped is zero.
+	// stepped is the largest earlier time if the script detected that the server's clock
+	// was set back, otherwise zero.
 	stepped time.Time
 }
 

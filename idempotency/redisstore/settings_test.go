@@ -174,8 +174,7 @@ func TestRemoval(t *testing.T) {
 	}
 	expect("succeeded for ever", "c", never)
 
-	// A claim can be completed after its TTL of a millisecond, even repeatedly: the
-	// server keeps an expired record for one hour.
+	// An expired record can still be completed, because the server keeps it for one hour.
 	d := claimOf("d")
 	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
 	out = claim(t, s, d, idempotency.New)
@@ -187,8 +186,8 @@ func TestRemoval(t *testing.T) {
 	}
 	expect("completed after its TTL", "d", hour)
 
-	// A claim gets a greater fence even after the key's record was deleted: the counter
-	// for fences is a separate Redis key.
+	// Fences grow even after the record was deleted: their counter is a separate Redis
+	// key.
 	if err := client.Del(ctx, redisstore.RecordName(s, d.Key)).Err(); err != nil {
 		t.Fatal(err)
 	}

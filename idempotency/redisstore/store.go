@@ -146,11 +146,9 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// enter prevents two running claims with the same token. It waits until all claims with any
-// of the tokens have ended, and then marks the tokens as running until a call of leave.
-//
-// A caller may stop waiting for a claim and make the same claim again. Without enter, the
-// first claim could reach the server after the second claim.
+// enter marks the tokens as running until a call of leave. It first waits for other
+// claims with these tokens: an abandoned claim must not reach the server after its
+// repetition.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -170,9 +168,8 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 			return nil, err
 		}
 	}
-	// If ctx has ended, the caller has stopped waiting and may have made this claim
-	// again. Do not send this claim, because it could reach the server after the second
-	// one.
+	// The caller may have stopped waiting and repeated the claim. This claim must not
+	// reach the server after the repetition.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -7,9 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims that Capacity and Quota permit. All other claims are refused:
-// for each of these claims, admit sets the reason in the field `refusal` of known[c.id].
-// The parameter `own` is true if the store began tx, and false if a caller began tx.
+// admit returns the claims that Capacity and Quota permit, and sets known[c.id].refusal
+// for all others. The parameter `own` is false if a caller began tx.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -92,11 +91,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns how many new operations may begin in each scope. The map has only the
-// scopes of claims that begin new operations. Without Config.Quota it is nil.
-//
-// If the store has an allowance for a scope (see allowances), quotas uses the allowance.
-// Otherwise it counts the unfinished operations in the database.
+// quotas returns how many new operations may begin in each scope of the claims. It counts
+// unfinished operations only for scopes without an allowance. Without Config.Quota it
+// returns nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
@@ -111,8 +108,7 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			// A caller's transaction may commit late or never, so the store does not know
-			// how many operations begin. Allow none without counting: drop the scope's
+			// A caller's transaction may commit late or never, so the scope can have no
 			// allowance.
 			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {

@@ -5,14 +5,11 @@ import (
 	"time"
 )
 
-// Type allowances makes counting less frequent. Config.Quota limits the unfinished
-// operations of each scope, for example a tenant, but counting the operations in the
-// database is slow. After a count, the store therefore keeps an allowance for a short
-// time: a number of operations that may begin in the scope without another count.
+// Type allowances lets some operations of a scope begin without a count, because counting
+// the unfinished operations is slow.
 //
-// Other stores do not see the allowance of this store. With each further store on the
-// database, the unfinished operations of a scope may exceed the quota by up to a
-// sixteenth of the quota.
+// Stores do not share allowances: with each further store, a scope may exceed
+// Config.Quota by up to a sixteenth of the quota.
 type allowances struct {
 	mu      sync.Mutex
 	byScope map[string]allowance
@@ -27,27 +24,23 @@ type allowance struct {
 }
 
 const (
-	// After a count of a scope's unfinished operations, a sixteenth of the operations that
-	// the quota still permits may begin before the next count.
+	// After a count, a sixteenth of the permitted operations may begin before the next
+	// count.
 	allowanceDivisor = 16
 
-	// If fewer than minAllowance operations could begin before the next count, the store
-	// counts each time. But with slowCount or more unfinished operations in the scope,
-	// counting is too slow for that.
+	// An allowance below minAllowance is not kept, unless counting is slow: with
+	// slowCount or more unfinished operations.
 	minAllowance = 32
 	slowCount    = 500
 
 	// maxAllowances limits the number of scopes in memory. At the limit, setAfterCount
-	// deletes all of them, and the store must count again for each scope.
+	// deletes all allowances.
 	maxAllowances = 8192
 )
 
-// reserve lets up to want operations begin in a scope. It returns their number, and
-// subtracts the number from the scope's allowance. The number is less than want only if
-// the scope had reached its quota at the last count. The parameter `age` is the time since
-// the store was opened.
-//
-// reserve returns false if the caller must first count the unfinished operations.
+// reserve lets up to want operations begin in a scope and returns their number. It
+// returns false if the caller must first count the unfinished operations. The parameter
+// `age` is the time since the store was opened.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,18 +55,15 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 	return n, true
 }
 
-// setAfterCount sets the allowance of a scope after the store has counted the scope's
-// unfinished operations. The parameters are the number of unfinished operations (count),
-// the number of further operations that the quota permits (mayBegin), the time since the
-// store was opened (age), and the duration of the counting (took).
+// setAfterCount sets a scope's allowance after a count of its unfinished operations. The
+// quota permits mayBegin more, and the parameter `took` is the duration of the count.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}
 	switch {
 	case a.remaining >= minAllowance:
 		a.endsAt = age + time.Second
-	// Counting 1,000 operations takes 0.3 ms. Do not count again for twenty times the
-	// duration of this count, but at most for a second. If the count took no more than 50
-	// ms, counting takes about 5 % of the time.
+	// Counting 1,000 operations takes 0.3 ms. The factor 20 limits counting to about 5 %
+	// of the time, unless a count takes more than 50 ms.
 	case count >= slowCount:
 		a.endsAt = age + min(20*took, time.Second)
 	default:

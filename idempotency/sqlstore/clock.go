@@ -43,10 +43,9 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// revokeResends forbids second runs of all operations in progress, after the clock was set
-// back from the time seen to the time now, both in microseconds. It clears ResendUntil,
-// except for operations that are safe to repeat at any time. Leases keep their remaining
-// length. The result is the number of operations in progress.
+// revokeResends forbids second runs of all operations in progress, unless they are safe
+// at any time. The clock was set back from the time seen to the time now, in
+// microseconds. Leases keep their remaining length.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
@@ -80,8 +79,7 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 
 // started is the result of the method `begin` of an engine.
 type started struct {
-	// On SQLite, fence is the first of the numbers reserved for the claims of the
-	// transaction. On PostgreSQL fence is 0, and each claim gets its number later.
+	// On SQLite, fence is the first number reserved for claims. On PostgreSQL it is 0.
 	fence int64
 
 	now  int64 // current time of the store's clock, in microseconds

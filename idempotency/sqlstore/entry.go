@@ -84,10 +84,8 @@ func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// returnedEntries executes an SQL statement that changes records, and makes a ledger entry
-// from each row of the result. A row must have the time of the change and the columns
-// listed in summaryColumns. The function `finishEntry` sets fields without a column, such as
-// Event.
+// returnedEntries makes a ledger entry from each row that the statement returns: the time
+// of the change and summaryColumns. The function `finishEntry` sets all other fields.
 func returnedEntries(ctx context.Context, tx writer, finishEntry func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)

@@ -24,12 +24,12 @@ type item struct {
 	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
 
-	// indexes[i] is the index of claims[i] in the caller's batch. It differs from i if the
-	// method `renew` makes some claims of a batch again.
+	// indexes[i] is the index of claims[i] in the caller's batch. The method `renew`
+	// repeats only some claims.
 	indexes []int
 
-	// renewals has the indexes of claims to make again with the method `renew`. The claimant
-	// already has these keys, but another transaction had locked them.
+	// renewals has the indexes of claims that the method `renew` must repeat, because
+	// another transaction had locked their keys.
 	renewals []int
 
 	granted bool // a claim was granted and committed
@@ -170,8 +170,8 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// Queued items with the same keys had to wait for this transaction. They may be
-		// too many for the next one, so start another goroutine if permitted.
+		// Queued items may have waited for these keys. They may be too many for one
+		// transaction.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -180,10 +180,9 @@ func (s *Store) commit() {
 	}
 }
 
-// takeGroup removes the items of the next transaction from the queue, in order. It skips
-// an item if another goroutine is writing one of the item's keys. It also skips all later
-// items with a key of a skipped item, so that the calls of each key stay in order. The
-// caller holds s.mu.
+// takeGroup takes the items of the next transaction from the queue. Items with a key in
+// use by another goroutine must wait, and the calls of each key stay in order. The caller
+// holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	endingKeys := map[idempotency.KeyID]bool{}
@@ -229,16 +228,13 @@ type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
 
-	// refusal is the answer to claims that the record would permit: InProgress while
-	// another transaction writes the row, Full at Config.Capacity, and OverQuota at
-	// Config.Quota. The usual value, Undecided, refuses nothing.
+	// refusal refuses claims that the record would permit: with InProgress, Full or
+	// OverQuota. Undecided refuses nothing.
 	refusal idempotency.Decision
 }
 
-// write executes the calls of a group and sets the outcomes or the error of each item. It
-// answers items that need no write before the transaction, by closing their channel `done`.
-// It returns all other items, for which the caller must close `done`, and the error of the
-// database.
+// write executes the calls of a group and sets their outcomes or errors. The caller must
+// close the channel `done` of the returned items. All other items are already answered.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
@@ -256,8 +252,8 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 		}
 	}
 	waiting = group
-	// A transaction executes at most one claim of each key, so further claims of a key
-	// may need another transaction. Usually one transaction is enough.
+	// A transaction executes at most one claim of each key. Usually one transaction is
+	// enough.
 	for first := true; ; first = false {
 		firsts := decideClaims(group, known, s.config.Quota)
 		// Some claims need no write. Answer them now, before the transaction.
@@ -291,9 +287,8 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 
 func isUndecided(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
-// readFirst reads the records of the claimed keys, because many claims can be answered
-// from the record without a write. It does not read keys that a recent Lookup did not
-// find: such keys are probably new, and a claim of a new key always needs a write.
+// readFirst reads the records of the claimed keys, because many claims need no write. It
+// skips keys that a recent Lookup did not find, because they are probably new.
 func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*keyState, error) {
 	var ids []idempotency.KeyID
 	known := map[idempotency.KeyID]*keyState{}

@@ -19,9 +19,8 @@ func endingOfKey(value string) *item {
 	return newEnding(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
 }
 
-// takeGroup takes items from the queue, in order, until a transaction is full. It skips an
-// item if another goroutine is writing one of the item's keys. It also skips all later
-// items with a key of a skipped item, so that the calls of each key stay in order.
+// takeGroup skips items with a key that another goroutine is writing, and later items
+// with a key of a skipped item.
 func TestTake(t *testing.T) {
 	many := make([]string, maxGroup-1)
 	for i := range many {

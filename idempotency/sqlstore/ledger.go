@@ -137,8 +137,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// A store with Config.LedgerSecret may have opened the database after this Ledger was
-	// opened. Since then, remarks with keys in clear are refused.
+	// A store opened after this Ledger may have Config.LedgerSecret. Remarks with keys in
+	// clear are then refused.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -201,8 +201,8 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // [ledger.VerifyAfter].
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	// A seal is written before its entries. lastHead is the head (number and hash) of the
-	// last written seal, and completeHead is the head of the last seal with all entries.
+	// A seal is written before its entries, so the last written seal (lastHead) may be
+	// incomplete.
 	completeHead, lastHead := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
@@ -271,9 +271,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// On SQLite, an entry without a seal comes from another program. Yield the first
-		// such entry, so that Verify reports it. On PostgreSQL, where a Sealer writes the
-		// seals later, the method `unsealed` returns no entry.
+		// On SQLite, an entry without a seal comes from another program. Yield one, so
+		// that Verify reports it.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)

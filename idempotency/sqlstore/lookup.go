@@ -45,9 +45,8 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// The key has no row. Remember the key, so that its next claim writes without
-		// reading first. With Capacity each claim must read, because a full store refuses
-		// only keys that still have no row.
+		// The next claim of the key need not read first. With Capacity it must read,
+		// because a full store refuses only new keys.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}

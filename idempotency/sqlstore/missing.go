@@ -6,18 +6,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// missing is a set of keys for which [Store.Lookup] found no row. A claim removes its key
-// from the set. For a key in the set, the store writes the claim without first reading
-// the record, because the key is probably new. If the key has a row by then, the claim's
-// transaction finds the row.
+// missing is a set of keys for which [Store.Lookup] found no row. The next claim of such
+// a key does not read first, because the key is probably new.
 type missing struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing is the maximum number of keys in a set of type missing. The method `add` empties
-// a full set. This costs only time, because the next claims of these keys must read before
-// they write. A producer's buffer is smaller than the limit, so this is rare.
+// maxMissing is the maximum number of keys in a set. Emptying a full set only costs time:
+// the next claims of these keys must read first.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {

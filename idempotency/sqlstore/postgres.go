@@ -12,12 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgres executes a group's endings in one statement and its claims in another. These
-// statements express the rules of package idempotency in SQL.
-//
-// Each claim or ending tries to take an advisory lock of its key, and does not wait for
-// the lock. Without the lock, the claim is InProgress, and the ending is tried again
-// later.
+// postgres executes a group's endings in one SQL statement and its claims in another.
+// They do not wait for a locked key: its claim is InProgress, and its ending is tried
+// again later.
 type postgres struct {
 	ledger bool
 	hide   hider // hides the keys of ledger entries; may be nil
@@ -170,8 +167,8 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 			refused = append(refused, c.id)
 		}
 	}
-	// Find out why claims were not granted. The read is a new statement, so it also sees
-	// rows committed after the start of postgresClaim.
+	// Find out why. A new statement also sees rows committed after the start of
+	// postgresClaim.
 	found := map[idempotency.KeyID]idempotency.Record{}
 	if len(refused) > 0 {
 		if found, err = e.read(ctx, tx, refused); err != nil {
@@ -186,9 +183,8 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// postgresClaim has not granted the claim, although the record now permits it:
-		// another transaction had the key's lock, or a lease ended only afterwards. Answer
-		// InProgress, so that the claimant tries again.
+		// The key was locked, or a lease ended only afterwards. InProgress makes the
+		// claimant try again.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

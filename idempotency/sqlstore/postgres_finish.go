@@ -107,9 +107,8 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// The record permits this call of Finish or Extend, but the statement did not
-		// change the record: another transaction had the key's lock. The call must be
-		// tried again.
+		// If the record permits the call, another transaction had the key's lock: try
+		// again.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil

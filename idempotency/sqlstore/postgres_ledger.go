@@ -11,10 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgresAppend inserts entries into the ledger, which is ordered by transaction numbers.
-// It inserts nothing if its transaction number is less than the column `horizon`, because
-// the ledger is final up to there. This happens only if the server began again with small
-// numbers, for example after a restore to another server.
+// postgresAppend inserts ledger entries. It inserts none if the server began again with
+// transaction numbers below the column `horizon`, up to which the ledger is final.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -54,12 +52,9 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 // Sealer seals them later.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
-// beginEpoch begins a new epoch of the ledger if the database is on another server than
-// before, for example after a restore, or if the server's transaction numbers went back.
-// Otherwise new entries might have smaller numbers than the sealed entries.
-//
-// The application's database role needs no right to change the epoch: the database
-// function idempotency_begin_epoch runs with the rights of the function's owner.
+// beginEpoch begins a new epoch of the ledger if the database is on another server, or if
+// the server's transaction numbers went back. Otherwise new entries might have smaller
+// numbers than the sealed entries.
 func beginEpoch(ctx context.Context, db *sql.DB) error {
 	const other = `id = 1 AND (server <> (SELECT system_identifier FROM pg_control_system()) OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 	var n int64
@@ -77,9 +72,8 @@ func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool,
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row stays locked until the commit, so no other sealer works meanwhile, even if
-	// this process is suspended. If another sealer has the lease, the statement finds no
-	// row.
+	// The lock of the row keeps other sealers out until the commit, even if this process
+	// is suspended.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -100,9 +94,8 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// The horizon is the smallest number of an open transaction. All transactions with
-	// smaller numbers have ended, so they add no more entries. Read the horizon before
-	// the entries: the next statement then sees all entries of these transactions.
+	// Read the horizon before the entries. All transactions with smaller numbers have
+	// ended, so the next statement sees all their entries.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
 		return ledger.Head{}, false, err
@@ -114,8 +107,8 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// The seal covers only rows of the first row's epoch. The variable `full` is true if the
-	// query reached its limit within this epoch, so that more rows of the epoch may exist.
+	// The seal covers rows of only one epoch. The variable `full` is true if more rows of
+	// this epoch may exist.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

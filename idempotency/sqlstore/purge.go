@@ -55,8 +55,8 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 	}
 	query := fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id IN (SELECT key_id FROM idempotency_keys WHERE expires_at <= ?1 AND status <> 'in_progress' LIMIT %d)`, limit)
 	if s.config.Dialect == PostgreSQL {
-		// Skip rows of concurrent purges and claims. With IN instead of ARRAY, PostgreSQL
-		// might run the subquery several times and delete more rows than LIMIT.
+		// With IN instead of ARRAY, PostgreSQL might run the subquery several times and
+		// delete more rows than LIMIT.
 		query = fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id = ANY (ARRAY(SELECT key_id FROM idempotency_keys WHERE expires_at <= $1 AND status <> 'in_progress' LIMIT %d FOR UPDATE SKIP LOCKED))`, limit)
 	}
 	if s.config.Ledger {

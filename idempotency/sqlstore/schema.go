@@ -151,14 +151,11 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// Ledger rows are ordered by epoch and transaction number. A new epoch begins after a
-// restore to another server, or when the server's transaction numbers went back. The
-// column `horizon` is a transaction number of the current epoch: the ledger is final, and
-// sealed, below this number.
+// Ledger rows are ordered by epoch and transaction number. In the current epoch, the
+// ledger is final below the number in the column `horizon`.
 //
-// CACHE 1 keeps the numbers of the sequence in order. With a larger cache, a session would
-// take several numbers in advance and use them late. Tests replace the function
-// idempotency_clock.
+// CACHE 1 keeps the sequence in order: with a larger cache, sessions would use numbers
+// late. Tests replace the function idempotency_clock.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

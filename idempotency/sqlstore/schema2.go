@@ -1,11 +1,8 @@
 package sqlstore
 
-// second is the second schema step. After this step, all writes by programs of version 1
-// fail. Such programs do not detect a clock that was set back, and would give new claims
-// smaller numbers than earlier claims.
-//
-// Row "clock" is the largest time seen by a store. Row "trimmed" says how much of the
-// ledger [Ledger.Trim] may delete: all entries up to the seal with this number.
+// second is the second schema step. Programs of version 1 can then no longer write,
+// because they do not detect a clock that was set back. Row "clock" is the largest time
+// seen. Row "trimmed" is the number of the seal up to which entries may be deleted.
 const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), ('trimmed', 0);
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`
@@ -33,11 +30,9 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals
 WHEN OLD.n >= (SELECT value FROM idempotency_meta WHERE name = 'trimmed')
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// The sequence is renamed so that programs of version 1 do not find it.
-//
-// The application's role must not update table idempotency_sealer, but calls the function
-// idempotency_begin_epoch, which updates it. The function therefore runs with the rights
-// of the role that creates it (SECURITY DEFINER).
+// Programs of version 1 do not find the renamed sequence. The function
+// idempotency_begin_epoch is SECURITY DEFINER, because the application's role must not
+// update idempotency_sealer.
 const postgresSecond = `ALTER SEQUENCE idempotency_fence RENAME TO idempotency_draws;
 
 ALTER TABLE idempotency_ledger ADD CONSTRAINT idempotency_ledger_form CHECK (` + wellFormed + `) NOT VALID;

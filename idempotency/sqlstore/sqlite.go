@@ -41,9 +41,8 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// Most keys of new events have no row. First ask only whether any row exists.
-		// This query takes a third of the time of a query for records, because drivers do
-		// some work for each column of a result, even if there is no row.
+		// First ask only whether any row exists. This takes a third of the time, because
+		// drivers do some work for each column of a result.
 		q = e.statements
 		if !e.foundRows.Load() {
 			var one int64
@@ -74,11 +73,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin reserves numbers for the claims of the transaction. They begin at the current time
-// in microseconds or later: a rollback removes them from the database, and a later
-// transaction must not reserve the same numbers. Another store could still do so if the
-// clock was set back. begin writes before it reads, so that the transaction takes SQLite's
-// write lock immediately.
+// begin takes SQLite's write lock, because it writes first. It reserves numbers from the
+// current time in microseconds or later: a rollback forgets them, but they should not be
+// reserved again.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -163,10 +160,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete executes the endings that complete an operation, without reading the records
-// first. It returns the indexes of endings not executed: other endings, and endings that
-// did not find their claim in the record. With a ledger it executes none, because a ledger
-// entry needs data of the record.
+// complete executes completions without a read, and returns the indexes of endings not
+// executed. With a ledger it executes none, because a ledger entry needs data of the
+// record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {
@@ -255,10 +251,8 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	return out, nil
 }
 
-// withoutCancel removes the cancellation of ctx, because a driver may start a goroutine for
-// each statement that can be cancelled. Use it only for statements that never wait: short
-// statements in a transaction that already has SQLite's write lock. The end of ctx still
-// ends the transaction.
+// withoutCancel removes the cancellation of ctx, because a driver may start a goroutine
+// for each statement that can be cancelled. Use it only for statements that never wait.
 func withoutCancel(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

@@ -23,8 +23,8 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	if err != nil {
 		return err
 	}
-	// Begin after the last seal. If another program has added rows after this seal, begin
-	// after the last row. Verify will report the rows of the other program.
+	// Another program may have added rows after the last seal. Begin after these rows,
+	// which Verify will report.
 	var seq int64
 	if err := tx.QueryRowContext(ctx, `SELECT max(coalesce(max(seq), 0) + 1, ?1) FROM idempotency_ledger`, last.End.Seq).Scan(&seq); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)

@@ -66,9 +66,8 @@ func (p *statements) compiled(tx *sql.Tx) writer {
 // tryCompiled returns a writer for a caller's transaction. If tx belongs to the store's
 // *sql.DB, the writer reuses the compiled statements; otherwise the writer is tx itself.
 func (p *statements) tryCompiled(ctx context.Context, tx *sql.Tx) writer {
-	// If tx belongs to another *sql.DB, StmtContext returns a statement whose Close fails.
-	// Try the statement that each transaction executes first, because the transaction
-	// needs it anyway.
+	// If tx belongs to another *sql.DB, StmtContext returns a statement whose Close
+	// fails.
 	first := p.byText[sqliteFence]
 	if first == nil || tx.StmtContext(ctx, first).Close() != nil {
 		return tx

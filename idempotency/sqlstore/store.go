@@ -117,17 +117,16 @@ type engine interface {
 	// now returns the store's time.
 	now(ctx context.Context, q queryer) (time.Time, error)
 
-	// begin returns an error if the schema no longer permits writes of this program's
-	// version. On SQLite it also takes the write lock and reserves the numbers of n
-	// claims. On PostgreSQL, claims get their numbers later.
+	// begin returns an error if the schema refuses writes of this version. On SQLite it
+	// takes the write lock and reserves the numbers of n claims.
 	begin(ctx context.Context, tx writer, n int) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement
 	// waits for no other transaction.
 	rememberTime() string
 
-	// claim executes claims of different keys, possibly none. On SQLite, claims[i] gets the
-	// number `fence`+i if it is granted. PostgreSQL ignores the parameter `fence`.
+	// claim executes claims of different keys, possibly none. On SQLite, claims[i] gets
+	// the number `fence`+i if it is granted.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
 	// finish executes calls of Finish and Extend for different keys, possibly none.
@@ -136,12 +135,12 @@ type engine interface {
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit rows of the ledger between the positions start (inclusive)
-	// and end (exclusive). The rows may be of several epochs.
+	// rows returns up to limit ledger rows from start (inclusive) to end (exclusive),
+	// possibly of several epochs.
 	rows(ctx context.Context, q queryer, start, end position, limit int) ([]ledgerRow, error)
 
-	// unsealed returns up to limit ledger entries that have no seal by mistake: another
-	// program added them. On PostgreSQL it returns nothing.
+	// unsealed returns up to limit entries that another program added without a seal. On
+	// PostgreSQL it returns none.
 	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
 
 	// count returns the number of rows.

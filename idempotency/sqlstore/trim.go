@@ -27,9 +27,8 @@ func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64,
 	if err != nil {
 		return 0, err
 	}
-	// Store the number of the seal in row "trimmed". The triggers of the two tables then
-	// permit the deletions below: the deletion of entries up to this seal, and of earlier
-	// seals.
+	// The triggers of the tables permit the deletions below only up to the seal in row
+	// "trimmed".
 	if _, err := l.db.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'trimmed' AND value < %[1]d`, exported.N)); err != nil {
 		return 0, fmt.Errorf("sqlstore: ledger: trim: %w", err)
 	}

@@ -33,8 +33,8 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	// Try to answer from the record, without a lock. A write would lock the key until tx
-	// ends, even if the claim is not granted.
+	// Try a read first: a write would lock the key until tx ends, even for a refused
+	// claim.
 	it := newClaims([]idempotency.Claim{c})
 	id := it.claims[0].id
 	s.stats.reads.Add(1)

@@ -517,9 +517,8 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						// This is the fault: the third opening deletes all records. The
-						// check of the property "reopening" opens two stores, closes them
-						// and opens the third.
+						// The fault: the third opening deletes all records. The check of
+						// the property "reopening" closes two stores before.
 						if opened++; opened > 2 {
 							b.mu.Lock()
 							clear(b.records)
@@ -557,9 +556,8 @@ func TestReopeningOfSoundStores(t *testing.T) {
 		"purges what has expired": func(b *faultyStore, _ int) {
 			maps.DeleteFunc(b.records, func(_ string, r idempotency.Record) bool { return r.Expired(b.now()) })
 		},
-		// New keys get fences from a block of 10,000 numbers. Each opened store has a
-		// lower block than the store opened before. The next fence of a key is above all
-		// blocks.
+		// Each store begins its fences in a lower block than earlier stores, but the
+		// fences of each key grow.
 		"has blocks of fences": func(b *faultyStore, opened int) {
 			b.fence = int64(1)<<40 - int64(opened)*10000
 			b.nextFence = func(b *faultyStore, found idempotency.Record) int64 {

@@ -62,8 +62,8 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var all Tally
 	done := func() bool { return all.Claims > 0 && all.Completions > 0 }
-	// On a busy machine, a few rounds may kill all clients before their first completion.
-	// Up to 50 more rounds follow until a client has completed a key.
+	// On a busy machine, all clients may be killed before a completion. Up to 50 more
+	// rounds follow.
 	round := 0
 	for ; round < k.Rounds || !done() && round < k.Rounds+50; round++ {
 		var w Witness
@@ -277,8 +277,7 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 			t.Fatal(err)
 		}
 		r := records[0]
-		// Without a confirmed completion, the record may be Running or Succeeded: the
-		// process may have been killed before the answer to a completion arrived.
+		// The process may have been killed before the answer to a completion arrived.
 		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++

@@ -250,9 +250,8 @@ func (h *recording) addAnswer(id string, a answered, at int64) {
 // history returns all calls for the checker porcupine. A call without an answer may take
 // effect at any time after its start, so its Return time is infinite.
 func (h *recording) history() []porcupine.Operation {
-	// fences maps the token of each granted claim to the store's number for the claim. If
-	// a claim got no answer, the answer to another call may still show its token and
-	// fence.
+	// fences has the store's number for each token. If a claim got no answer, the answer
+	// to another call may show its number.
 	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
@@ -277,8 +276,8 @@ func (h *recording) history() []porcupine.Operation {
 func (h *recording) callAndKill(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
 	t.Helper()
 	g := new(grants)
-	// The client prints each call before it makes the call. If the client is killed while
-	// it prints, start() drops the incomplete line: the client had not made this call.
+	// The client prints each call first. An incomplete line, which start() drops, is a
+	// call that was not made.
 	c, ready := k.start(t, h.name, func(line string) { h.addLine(line, g) }, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
 	c.await(t, ready, func() []string { return h.failed })
 	var wg sync.WaitGroup

@@ -44,8 +44,8 @@ type answer struct {
 	record  idempotency.Record // result of a lookup
 	err     error
 
-	// unknown means that the calling process was killed before the answer. For a claim,
-	// the method `history` of recording still sets outcome.Record.Fence.
+	// unknown means that the calling process was killed before the answer. A claim still
+	// has outcome.Record.Fence.
 	unknown bool
 }
 
@@ -149,8 +149,8 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// Assume that the call took effect. If it did not, porcupine can still find an
-		// order, with this call after all others, where its effect changes no answer.
+		// Assume that the call took effect. Otherwise porcupine can put it after all
+		// others, where its effect changes no answer.
 		return true, assumeEffect(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
@@ -160,8 +160,8 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		// The store granted the interrupted first try, and answered Renewed to the second
-		// try. The model has one step for both tries: grant the claim.
+		// The interrupted first try was granted, so the second try was Renewed. In the
+		// model, both are one step.
 		case in.repeated && got == idempotency.Renewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// A store may also answer InProgress because another call is writing the record

@@ -112,8 +112,7 @@ func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, e ide
 func (m program) randomEnding() (string, idempotency.Ending) {
 	switch n := m.rng.IntN(7); n {
 	case 6:
-		// No lease is shorter than m.short(). A lease of a millisecond, for example, could
-		// end between two calls of this program if the store uses real time.
+		// A lease shorter than m.short() could end between two calls of this program.
 		lease := pick(m.rng, m.short(), long, 2*long, idempotency.Forever)
 		return fmt.Sprintf("extend by %v", lease), idempotency.Extended(lease)
 	case 0, 1:

@@ -17,9 +17,8 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 
 var token = idempotency.Token{1, 2, 3}
 
-// states has a function for each state in the decision table. The function brings a key
-// into the state, and returns the outcome of the key's first claim. A running claim has
-// the token in the variable `token`, so that a later claim can repeat it.
+// states has functions that bring a key into a state and return the outcome of its first
+// claim. A running claim has the token in the variable `token`.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -150,10 +149,9 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants claims a key in each state that allows a grant, and compares the record
-// with the result of idempotency.Grant. The claim has another body than the first claim.
-// With the decision Reclaimed, the record keeps the first body, so the store must report
-// Drift.
+// checkGrants compares granted claims with idempotency.Grant in each state. The claim has
+// another body than the first claim: if Reclaimed, the store must keep the first body and
+// report Drift.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.otherToken.Granted() {
@@ -360,9 +358,8 @@ func checkFences(p *probe) {
 		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
 	}
 	for name, transition := range transitions {
-		// The lease of the first claim ended, and the store granted a second claim. In
-		// each state of the second claim, ending or extending the first claim must change
-		// nothing and return ErrStaleClaim.
+		// After a second claim, ending or extending the first claim must change nothing
+		// and return ErrStaleClaim.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
 			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
 		} {
@@ -446,8 +443,8 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A client repeats a claim that got no answer, in different states of the key. The
-	// store must answer Renewed, keep the fence and count one more attempt.
+	// A claim repeated after a lost answer is Renewed, with the same fence and one more
+	// attempt.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

@@ -72,8 +72,7 @@ func New() *Clock {
 		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
 		return Reading{awake, asleep, now.Round(0)}
 	})
-	// If the system delays this goroutine inside suspended, the result is too low. So the
-	// highest of seven results is the best.
+	// A delay inside suspended makes the result too low, so take the highest.
 	for range 7 {
 		c.base = max(c.base, suspended(start, time.Now()))
 	}

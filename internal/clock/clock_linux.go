@@ -17,8 +17,7 @@ const (
 // be too low, never too high. If the system calls fail, the result is only the estimate
 // of byWallClock.
 func suspended(start, now time.Time) time.Duration {
-	// Read the monotonic clock last. A delay before this call makes its value larger, so
-	// the difference becomes too low, not too high.
+	// Read the monotonic clock last: a delay then makes the result too low.
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)
 	if !ok || !both {

@@ -45,9 +45,7 @@ func TestSleepClock(t *testing.T) {
 	}
 	assert.InDelta(t, 100, calls, 1)
 
-	// A suspension of an hour, and a step of the wall clock back by an hour, cancel each
-	// other. The next regular system call reveals the suspension, 100 ms after the last
-	// system call.
+	// A step of the wall clock hides this suspension until the next regular system call.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
 	awake += maxReadingAge

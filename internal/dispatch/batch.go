@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// The first retry of an item starts immediately. The second retry waits at most
-	// firstBackoff. This maximum doubles with each further retry, up to maxBackoff.
+	// The second retry of an item waits at most firstBackoff. This maximum doubles up to
+	// maxBackoff.
 	firstBackoff = 10 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 )
@@ -230,9 +230,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		// The request must not have two items with the same key, and some items must not
-		// share a request with earlier items of their group. Leave the rest of the group
-		// for a later request.
+		// Two items with the same key must not share a request. The rest of the group
+		// waits.
 		if len(b.items) > first && (!d.mayShareRequest(it) || contains(b.items[first:], it.Key)) {
 			break
 		}
@@ -292,8 +291,7 @@ func (d *Dispatcher[M]) nextBatch(now time.Time) *batch[M] {
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.makeBatch(now)
 		if b == nil {
-			// There was no item to send. The list of ready groups is empty now, so mayCall
-			// returns false and the loop ends.
+			// mayCall returns false now, because no group is ready.
 			continue
 		}
 		b.began = now

@@ -24,9 +24,9 @@ type waiter struct {
 	admitted bool
 }
 
-// enter takes room for one item, and blocks until there is room. It returns the context's
-// cause if the context ends first, and [ErrClosed] if the buffer closes first. While enter
-// blocks, it calls the function `refresh` once a minute without a lock, unless `refresh` is nil.
+// enter waits for room for one item and takes it, or returns the context's cause or
+// [ErrClosed]. Meanwhile it calls the function `refresh`, if not nil, once a minute without
+// a lock.
 func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	b.mu.Lock()
 	if b.closed {
@@ -65,8 +65,7 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		return ErrClosed
 	}
 	b.waiters.Remove(place)
-	// If this caller was the first in the list, it may have needed more than the free room.
-	// The next caller may fit now.
+	// If this caller was the first in the list, the next caller may fit now.
 	b.admit()
 	return context.Cause(ctx)
 }

@@ -35,8 +35,8 @@ func (c *modelSender) check() {
 		if rec.anyOrder {
 			continue
 		}
-		// An item whose context has ended need not wait for earlier items. It must only be
-		// reported in order with the items of the same context and group.
+		// After its context ends, an item keeps its order only among items of the same
+		// context and group.
 		if rec.context != nil && context.Cause(rec.context) != nil {
 			if ended[rec.group] == nil {
 				ended[rec.group] = map[context.Context]int{}
@@ -113,9 +113,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// The dispatcher may still have queues without items. If a group's last item was
-	// withdrawn, the empty queue stays in the list of ready groups or in the heap of delayed
-	// groups (the field `queued`).
+	// The empty queue of a group may stay queued after its last item was withdrawn.
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

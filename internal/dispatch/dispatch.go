@@ -167,16 +167,13 @@ const (
 	// event.
 	Stored
 
-	// Later leaves the item for a later request, because the sender cannot decide yet
-	// whether to send the item. The item keeps its place in its group. The dispatcher calls
-	// Admit again after the time set by [Item.Delay].
-	//
-	// The delay counts toward Options.RetryFor, but not as an attempt.
+	// Later leaves the item in its place. The dispatcher calls Admit again after the time
+	// set by [Item.Delay]. This delay counts toward Options.RetryFor, but not as an
+	// attempt.
 	Later
 
-	// Change leaves the item for a later request with a changed message. The dispatcher
-	// calls Revise to change the item, and later calls Admit again. If Revise changes the
-	// group, the item moves to the end of its new group.
+	// Change makes the dispatcher call Revise, and later Admit again. If Revise changes
+	// the item's group, the item moves to the end of its new group.
 	Change
 )
 
@@ -189,9 +186,8 @@ const (
 	// time returned by Sender.Release.
 	PauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses a group after each item that was sent without success, and
-	// after each item with the fate InDoubt or Altered. The pause ends when this item is
-	// stored or the group is resumed.
+	// PauseOnFailure pauses a group after each item sent without success, or with the
+	// fate InDoubt or Altered, until this item is stored or the group is resumed.
 	PauseOnFailure
 
 	// NeverPause never pauses a group: after a failure, the later items are sent, even the
@@ -226,9 +222,8 @@ type Dispatcher[M any] struct {
 	mu     sync.Mutex                // guards the fields below
 	groups map[string]*groupQueue[M] // queues of the message groups
 
-	// Empty queues for reuse form a linked list. The field `spares` is the length of the list.
-	// The links are groupQueue.next[readyGroups]: a queue for reuse is never in the list of
-	// ready groups.
+	// Empty queues for reuse, and their number. They are linked by
+	// groupQueue.next[readyGroups], because they are never ready.
 	firstSpare *groupQueue[M]
 	spares     int
 
@@ -236,8 +231,7 @@ type Dispatcher[M any] struct {
 	ready    groupList[M] // groups whose next item may be sent
 	delayed  groupHeap[M] // groups whose next attempt has to wait
 
-	// After the failure of an item, a pause keeps later items of the group from being sent.
-	// The map has the pauses of each group, in the order of the failures.
+	// The pauses of each group, in the order of the failures that caused them.
 	pauses map[string][]*Pause
 	paused int64 // number of pauses since New
 
@@ -261,14 +255,13 @@ type Dispatcher[M any] struct {
 	usesStore bool   // a report has waited for the sender's store at least once (MarkRecording)
 	reported  uint64 // number of reported outcomes
 
-	// Reported items that still occupy room in the buffer, and the bytes of this room. The
-	// room is freed for several items together (see freeBatch).
+	// Number and bytes of reported items whose room is not freed yet (see freeBatch).
 	unreturnedItems, unreturnedBytes int
 
 	watchdog *time.Timer // calls watchReporters
 	watching bool        // the watchdog timer is set
-	// seenReported is the value of the field `reported` at the last call of watchReporters.
-	// If reported is still the same at the next call, all reporters are blocked.
+	// seenReported is the field `reported` at the last call of watchReporters. If reported
+	// is unchanged, all reporters are blocked.
 	seenReported uint64
 	visited      uint64 // number of items visited by withdrawals, for tests
 
@@ -396,9 +389,8 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item, counted from Submit. The age may be too low:
-// oldest looks only at the first items of each group, and a few items are out of order. For
-// example, skipStoreWait moves an item in front of older items.
+// oldest returns the age of the oldest item since Submit. It may be too low, because a
+// few items are out of order in their group.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {

@@ -6,8 +6,8 @@ import "time"
 // keeps its place. An empty queue may be reused for another group.
 type groupQueue[M any] struct {
 	group string
-	// The embedded list is the queue. When an item has an outcome, and this outcome may be
-	// reported (see moveDecided), the item moves from the queue to the list outcomes.
+	// The embedded list is the queue. An item moves to the list outcomes when its outcome
+	// may be reported.
 	itemList[M]
 	outcomes  itemList[M] // items to report, in order
 	reporting *Item[M]    // Sender.Report runs for this item; nil without a report
@@ -21,9 +21,8 @@ type groupQueue[M any] struct {
 	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 
-	// The group can be in two linked lists, and has a link to the following group for each
-	// list: next[readyGroups] for Dispatcher.ready, next[groupsToReport] for
-	// Dispatcher.toReport.
+	// Links of two lists: next[readyGroups] of Dispatcher.ready, and next[groupsToReport]
+	// of Dispatcher.toReport.
 	next [listKinds]*groupQueue[M]
 }
 

@@ -65,13 +65,12 @@ type Item[M any] struct {
 	request      uint64         // number of the last request with the item
 	doubt        uint64         // number of the first request that may have stored the item, or 0
 
-	// If requests may have stored a later item of the group, overtaker is the lowest number
-	// of these requests, otherwise 0. Later items without an outcome are not considered yet
+	// overtaker is the lowest number of a request that may have stored a later item, or 0
 	// (see noteOvertaker).
 	overtaker uint64
 
-	// Time until the next call of Admit, set by the method Delay. Dispatcher.mu does not guard
-	// this field: only the goroutine that calls Admit uses it.
+	// Time until the next call of Admit. Only the goroutine that calls Admit uses it,
+	// without a lock.
 	delay time.Duration
 }
 
@@ -131,8 +130,8 @@ func (it *Item[M]) endStoreWait(ok bool) {
 // waitsForStore reports whether the report of an item must wait until the sender's store
 // has recorded the item. The caller holds the lock.
 func (it *Item[M]) waitsForStore() bool {
-	// In the phase decidedInFlight, the answer is always no. Do not read the field
-	// `storeWait` then: Sender.Send may be writing the field without the lock.
+	// In the phase decidedInFlight, do not read storeWait: Sender.Send may be writing it
+	// without the lock.
 	return it.phase != decidedInFlight && it.storeWait
 }
 

@@ -18,8 +18,8 @@ import (
 type parcel struct {
 	n        int    // number of the item, counted in the order of creation
 	onReport func() // called by Report; may block, or end its goroutine with runtime.Goexit
-	// anyOrder is set if the test may call Withdraw for the item. Withdraw does not wait
-	// for the reports of earlier items, so the modelSender does not check the order.
+	// anyOrder turns off the check of the report order for an item that the test may
+	// withdraw.
 	anyOrder bool
 }
 
@@ -73,8 +73,8 @@ type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// doubt is the start of the first attempt that may have stored the event. It is zero
-	// without such an attempt, and when an answer has shown that SQS stored the event or not.
+	// doubt is the start of the first attempt that may have stored the event, or zero
+	// without a doubt.
 	doubt   time.Time
 	flights int // attempts under way
 }
@@ -284,8 +284,7 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		}
 		if admissions[i] == Send {
 			c.mu.Lock()
-			// If the item's context has ended during Admit, the item already has an
-			// outcome (concluded). It must not be sent any more.
+			// The item already has an outcome if its context ended during Admit.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
 				admissions[i] = TooLate
 			} else {

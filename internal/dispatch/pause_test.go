@@ -233,8 +233,7 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		// The first event is still in doubt, but the second event has paused the group. Only
-		// the second event may be resent, so this resend of the first event is not sent.
+		// Only the second event may be resent, because it has paused the group.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)

@@ -2,12 +2,8 @@ package dispatch
 
 import "time"
 
-// prepare is called when the request b starts. It chooses the next items of the groups in
-// b, because these items can be sent after b. A new goroutine calls Sender.Prepare with
-// the chosen items.
-//
-// prepare does nothing if enough items are already prepared, or if the next request can
-// be filled with items of other groups.
+// When the request b starts, prepare chooses the next items of its groups, which can be
+// sent after b. A new goroutine calls Sender.Prepare with these items.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -15,8 +11,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// lastChosen has the last chosen item of each group, at first the group's last item in
-	// b. The search for the group's next item begins after this item.
+	// lastChosen has each group's last chosen item, at first its last item in b.
 	lastChosen := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {
@@ -24,9 +19,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 		}
 	}
 	for {
-		// Find the groups with the fewest prepared items, and prepare one more item of each
-		// such group. If all groups have about as many prepared items, each later request
-		// can contain an item of every group.
+		// Prepare about the same number of items for each group, so that each later
+		// request can contain an item of every group.
 		fewest, groups := 0, 0
 		for _, it := range lastChosen {
 			switch n := it.queue.prepared; {
@@ -61,9 +55,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	}
 }
 
-// nextToPrepare returns the first item after the given item that has no outcome and is
-// neither prepared nor being prepared. It returns nil if there is no such item, or if this
-// item is not waiting or must not share a request with earlier items (mayShareRequest).
+// nextToPrepare returns the first item after the given item that is neither decided nor
+// prepared, or nil if this item cannot be prepared now.
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next
@@ -98,9 +91,8 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 		now := time.Now()
 		for _, it := range items {
 			d.takeBack(it, Hold, now)
-			// Look up the queue by the name of the group. Do not use it.queue: if the
-			// item's context ended during Prepare, another group may be using this queue
-			// now.
+			// Do not use it.queue: if the item's context ended during Prepare, another
+			// group may be using this queue now.
 			if g := d.groups[it.Group]; g != nil && !g.busy && !g.queued {
 				d.schedule(g, now)
 			}

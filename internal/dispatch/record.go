@@ -96,12 +96,11 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// applyToGroup records the answers for the items of one group. Only the items that were
-// sent have an answer, so applyToGroup returns the number of answers that it has used.
-// The parameter `entries` is the number of items sent in the whole request, for all groups.
+// applyToGroup records the answers for one group and returns their number. Only sent
+// items have an answer. The parameter `entries` is the number of items sent for all
+// groups.
 func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
-	// Find the last item that this request stored. Earlier items that failed get no retry,
-	// because SQS would store them out of order.
+	// Failed items before lastStored get no retry: SQS would store them out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
 		if admissions[i] != Send {
@@ -134,10 +133,8 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissi
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
-				// The item already has an outcome, because its context ended during the
-				// request. The outcome may be reported already, so do not set
-				// Outcome.Answer. The error code is needed only if release pauses the
-				// group.
+				// The context ended during the request. The outcome may be reported
+				// already, so do not set Outcome.Answer.
 				d.release(it, a.Code, now)
 			}
 			it.storeWait = false // undo MarkRecording: the report does not wait for the store
@@ -229,9 +226,7 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 }
 
 // markOvertaken sets Outcome.Overtaken of each item that SQS stored after a later item of
-// the group. SQS gives ascending sequence numbers to the items that it stores. An item
-// was therefore overtaken if its number is higher than the number of a later item in the
-// queue.
+// the group. SQS gives ascending sequence numbers to the items that it stores.
 func markOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
@@ -323,8 +318,8 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 func (d *Dispatcher[M]) moveDecided(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && it.mayBeOvertaken() {
-			// SQS may have stored a later item before this item. The outcome of the later
-			// item will show this (Outcome.Overtaken), so wait for it.
+			// Wait: a later outcome may show that SQS stored a later item first
+			// (Outcome.Overtaken).
 			return
 		}
 		g.remove(it)

@@ -148,8 +148,8 @@ func (d *Dispatcher[M]) reportLoop() {
 			it.inOutcomes = false
 			g.reporting = it
 			if d.unreturnedItems > 0 {
-				// If the next report blocks, this goroutine cannot free the room of the
-				// items that it has already reported. watchReporters then does this.
+				// If the next report blocks, watchReporters frees the room of the items
+				// already reported.
 				d.setWatchdog()
 			}
 			d.mu.Unlock()

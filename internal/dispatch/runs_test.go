@@ -155,9 +155,8 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// SQS has stored the event of the second of three items before the test sends these items.
-// The answer for the second item therefore has an old sequence number, lower than the number
-// of the first item. This does not mean that the second item has overtaken the first item.
+// The event of the second item was stored before the test sends the items. Its sequence
+// number is lower than the first item's, but the first item was not overtaken.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")

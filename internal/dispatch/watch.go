@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// watcher withdraws items when their context ends. All items with the same context share a
-// watcher. A context may have a type of the user, with methods that block or call the
-// producer. The dispatcher therefore calls the methods of a context without a lock.
+// watcher withdraws all items of a context when the context ends. Call a context's
+// methods without a lock: a user's context may block or call the producer.
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
@@ -93,8 +92,8 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	// Withdraw the items in the order of submission. This is also their order in each group,
-	// except for items that Revise has moved to another group.
+	// Withdraw in the order of submission: unless Revise has moved an item, this is each
+	// group's order.
 	for n := 1; w.first != nil; n++ {
 		it := w.first
 		g := it.queue

@@ -24,21 +24,15 @@ const (
 	// Known: SQS has already stored the event. Memory.Conclude returns the result.
 	Known
 
-	// Late: the submission must not start another attempt, for one of these reasons:
-	//
-	//   - SQS stored the event or may have stored it, and may forget the event before a
-	//     new attempt arrives. SQS would then store the event a second time.
-	//   - SQS stored a changed message in place of the event, because something on the
-	//     way to SQS changed the event. SQS would drop a new attempt as a duplicate of
-	//     the changed message.
-	//   - Conclude has ended the attempts of the submission.
+	// Late: the submission must not start another attempt. SQS could store the event
+	// twice, or would drop the attempt as a duplicate of a message that was changed on
+	// its way. Or Conclude was called.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
 	Wait
 
-	// Change: the store has recorded the event with a different message, and this
-	// submission must send the recorded message. Call Record.Adopt, and then
+	// Change: the message in the store must be sent instead. Call Record.Adopt, and then
 	// Memory.Identify.
 	Change
 
@@ -48,9 +42,8 @@ const (
 	// Refuse: the event cannot be sent. Judgement.Err has the reason.
 	Refuse
 
-	// Hold: the attempt must not start now, because the previous event in the request has
-	// the same message group and is not sent now. Sending this event first would change
-	// the order of the group.
+	// Hold: the previous event of the group in the request is not sent now, so this event
+	// must wait.
 	Hold
 )
 
@@ -91,8 +84,8 @@ const (
 	// NoReuse: no other event with the same key was found.
 	NoReuse Reuse = iota
 
-	// OtherPayload, OtherBody, OtherGroup and OtherAttributes mean that the two events
-	// differ in the payload, the body, the message group or the identity attributes.
+	// Each of these constants names the part that differs. Attributes are the identity
+	// attributes.
 	OtherPayload
 	OtherBody
 	OtherGroup
@@ -308,9 +301,8 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Go, process.Drift, process.OtherGroup, process.Retained, process.Full:
-		// Do not refuse the attempt before the store is asked. With Drift or OtherGroup,
-		// this process sent another message under the key. If the store has recorded that
-		// message, this submission can send it instead.
+		// Ask the store first. After Drift or OtherGroup, it may return the earlier
+		// message, which this submission can send instead.
 	}
 }
 

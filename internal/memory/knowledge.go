@@ -54,9 +54,8 @@ type Knowledge struct {
 	// process; otherwise nil.
 	Err error
 
-	// Memory.Times uses the field `local` if an attempt of this process may have stored a
-	// message. Otherwise, it returns the three times below: they come from the store and
-	// describe an attempt of another submission.
+	// The field `local` is the knowledge of this process. The three times are from the
+	// store, about another submission.
 	local                          process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -176,15 +175,15 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// ForgottenAt gives no time, because this process knows of no message that SQS
-		// still remembers. Use the time limit for resends, counted from now.
+		// This process knows of no message that SQS still remembers. Use the time limit
+		// for resends.
 		end = now.Add(window.LastStart)
 	}
 	forgottenAt = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.local.State != process.InDoubt {
-		// k.forgotten is a wall-clock time. Convert it to a time with a monotonic
-		// reading, so that later changes of the wall clock have no effect.
+		// Add a monotonic reading to this wall-clock time: the wall clock may be set
+		// later.
 		forgottenAt = time.Now().Add(time.Until(k.forgotten))
 	}
 	return k, forgottenAt

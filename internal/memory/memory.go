@@ -124,8 +124,8 @@ type Record struct {
 	claim      atomic.Pointer[store.Claim] // nil without a store
 	// Set by DeferClaim: the claim needs the name of the queue, which is not known yet.
 	deferred bool
-	// Set if the store has another event with the key, and SendAnyway permits sending.
-	// The store grants no claim in this case, so the event is sent without a claim.
+	// Set if the event is sent without a claim, because the store has another event with
+	// the key.
 	unclaimed atomic.Bool
 	knowledge *Knowledge // nil before Conclude; most submissions never call Conclude
 }

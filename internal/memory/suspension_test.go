@@ -18,11 +18,9 @@ type noWaiter struct{}
 func (noWaiter) MarkRecording() {}
 func (noWaiter) Recorded(bool)  {}
 
-// An event is stored before a suspension of the machine, and another submission of the
-// event waits during the suspension. A submission made right after the suspension must
-// wait, because the waiting submission still needs the event's record. If the new
-// submission ends during its wait, the error explains this. With a store, the new
-// submission learns from the store that the event is stored, and need not wait.
+// Right after a suspension, a new submission must wait: an earlier submission still needs
+// the event's record. With a store, it need not wait, because the store has recorded the
+// event.
 func TestSuspension(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
 	require.NoError(t, err)

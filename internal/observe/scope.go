@@ -20,9 +20,8 @@ type scope struct {
 	meter    metric.Meter
 	tracer   trace.Tracer
 	silent   bool // the tracer comes from the no-op provider, which never records spans
-	// placeholder is the provider that OpenTelemetry returns until the program sets a global
-	// tracer provider. Until then, spans are not recorded. If newScope had a real provider,
-	// placeholder is nil.
+	// placeholder is OpenTelemetry's provider until the program sets one. It is nil if
+	// newScope had a real provider.
 	placeholder trace.TracerProvider
 	propagator  propagation.TextMapPropagator
 }

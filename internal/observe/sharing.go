@@ -10,10 +10,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// sharing combines the snapshots of all producers, or of all consumers, with the same queue
-// and meter provider. One callback reports the combined snapshot to OpenTelemetry. If each
-// producer had a callback, one producer's values would overwrite another producer's values,
-// because their metrics have the same attributes.
+// sharing has one metric callback for all producers, or all consumers, with the same
+// queue and meter provider. With separate callbacks, their values would overwrite each
+// other.
 type sharing[S any] struct {
 	merge func(S, S) S
 

@@ -47,9 +47,8 @@ var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attribute
 type Source struct {
 	name string
 
-	// The two frequent outcomes are counted here, because an atomic addition costs less
-	// than a call of OpenTelemetry's SDK. At each metric reading, countSources adds the
-	// new counts to the SDK's counters.
+	// The two frequent outcomes are counted here, because a call of OpenTelemetry's SDK
+	// costs more than an atomic addition.
 	stored, duplicates atomic.Int64
 
 	attributes []attribute.KeyValue // attributes of the queue, and of the source if the source has a name

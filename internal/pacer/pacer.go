@@ -34,16 +34,13 @@ const (
 	lowestRate  = 10  // calls per second, enough to notice the end of an outage
 	highestRate = 1e6 // calls per second; above this rate the limit is dropped, as no queue is faster
 
-	// A timer may fire late by up to timerDelay. Wait permits a small burst then: the calls
-	// that could have started during the delay may start together.
+	// A timer may fire late by up to timerDelay. The missed calls may then start
+	// together.
 	timerDelay = 10 * time.Millisecond
 
-	// The pacer counts calls in periods. A new period begins with each change of the rate,
-	// except for the small correction by trimKeep.
-	//
-	// If few calls start, SQS accepts them even if the allowed rate is too high. A period
-	// with less than inUse (80 %) of the allowed calls therefore proves nothing, and ends
-	// after underusedTime. Without a limit, every period ends after this time.
+	// A period begins with each change of the rate, except by trimKeep. A period with less
+	// than inUse (80 %) of the allowed calls proves nothing and ends after underusedTime,
+	// like every period without a limit.
 	inUse         = 0.8
 	underusedTime = time.Second
 
@@ -51,130 +48,104 @@ const (
 	usedTime = 100 * time.Millisecond
 )
 
-// These constants decide when to lower the rate. The pacer keeps two sums, one for throttled
-// calls and one for calls that fail for other reasons (type `evidence`). Each failed call adds
-// 1 to its sum. Each successful call subtracts a credit, a number of at most 1. When a sum
-// reaches its limit, the pacer lowers the rate.
+// These constants decide when to lower the rate: when the sum for throttled calls or the
+// sum for other failures reaches its limit. A failed call adds 1, and a successful call
+// subtracts a credit (type `evidence`).
 const (
-	// The limit is reached by four throttled calls in a row, for example, or by five
-	// throttled calls with up to 33 successful calls between them (5 - 33*0.03 = 4.01). The
-	// pacer takes this as a sign of a quota. If SQS throttles 1 % of the calls at random,
-	// this conclusion is wrong about once in 80,000 calls.
+	// Four throttled calls in a row reach the limit, or five among up to 33 successful
+	// calls (5 - 33*0.03 = 4.01). With 1 % random throttles, this wrongly happens about
+	// once in 80,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// A credit of 1 lets one successful call cancel one failed call. The sum thus reaches
-	// the limit only if more than half of the calls fail. If fewer calls fail, a lower rate
-	// rarely helps.
+	// The sum reaches the limit only if more than half of the calls fail. Otherwise a
+	// lower rate rarely helps.
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// After the pacer has lowered the rate, requests sent at the old rate still arrive at
-	// SQS for half a round trip. The pacer lets this time pass, at most settleMost: it
-	// ignores the answers to all requests that start earlier.
+	// After the rate was lowered, requests sent earlier still arrive for half a round
+	// trip. Requests that start in this time, at most settleMost, do not count.
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect random throttles: SQS throttles some calls although there is no
-// quota. A lower rate does not reduce the share of random throttles. If there is a quota,
-// however, SQS throttles no calls at a very low rate.
-//
-// So the pacer compares the share of throttled calls at a very low rate and at the
-// earlier rate. If the shares are similar, the pacer returns to the earlier rate.
+// These constants detect random throttles, without a quota: their share is similar at a
+// very low rate and at the earlier rate. With a quota, SQS throttles no calls at a very
+// low rate.
 const (
-	// The pacer looks for random throttles only after it has lowered the rate very far:
-	// below veryLow (15 %) of the calls per second that SQS accepted before.
+	// A rate is very low below veryLow (15 %) of the calls per second that SQS accepted
+	// before.
 	veryLow = 0.15
-	// A lower rate does not reduce the share of random throttles. The share of throttled
-	// calls must therefore be at least similarShare (half) of the share before the rate was
-	// lowered.
+	// The share of throttled calls must be at least similarShare (half) of the share at
+	// the earlier rate.
 	similarShare = 0.5
-	// If SQS throttles more than randomMost (10 %) of the calls, the throttles do not count
-	// as random: other producers may be using the same quota.
+	// If more than randomMost (10 %) are throttled, other producers may be using the same
+	// quota.
 	randomMost = 0.1
 	// The share of random throttles is an average over about randomFade calls.
 	randomFade = 2000
 
-	// If a share s of the calls is throttled at random, the pacer tolerates more throttles.
-	// The credit of a successful call is then randomCredit*s, but at least throttleCredit.
-	// In the first trial of a higher rate, failShare is replaced by failShare +
-	// randomTrial*s.
+	// With a share s of random throttles, the credit of a successful call is
+	// randomCredit*s, at least throttleCredit, and failShare+randomTrial*s replaces
+	// failShare.
 	randomCredit = 2
 	randomTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
 const (
-	// If more than heavyShare (75 %) of the calls failed, or if the pacer had no limit yet,
-	// the quota may be far below the rate. The new rate is then searchKeep (an eighth) of
-	// the rate in use, and the pacer searches upwards from there.
+	// If more than heavyShare (75 %) of the calls failed, or if there was no limit, the
+	// rate is cut to searchKeep (an eighth) of the rate in use.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// In all other cases, the pacer lowers the rate by cutShare times the share of failed
-	// calls. For example, it lowers the rate by 8 % if 10 % of the calls failed. If this
-	// cut is too small, another cut follows soon. After too large a cut, raising the rate
-	// would take longer.
+	// Otherwise the rate is lowered by cutShare times the share of failed calls. Cuts are
+	// small, because another cut is quicker than raising the rate again.
 	cutShare = 0.8
 
-	// After the failed trial of a higher rate, the pacer returns to the rate before the
-	// trial (safe). If SQS accepted more calls per second during the trial (accepted), the
-	// new rate is slightly higher:
+	// After a failed trial of a higher rate, the new rate depends on the rate before (safe)
+	// and on the accepted calls per second (accepted):
 	//
 	//	safe + trialWeight*max(0, trialKeep*accepted - safe)
 	//
-	// The weight is small because a trial has few calls. If accepted is at least
-	// nearSafe*safe, the pacer uses cutShare instead.
+	// If accepted is at least nearSafe*safe, the pacer uses cutShare instead.
 	nearSafe    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
 )
 
-// These constants decide when to raise the rate. The safe rate is a rate that SQS
-// accepts, as far as the pacer knows. The pacer keeps the safe rate for some time and
-// then tries a higher rate. This trial causes throttles if the higher rate is above the
-// quota. The pacer waits long enough between trials to keep these throttles below 1 % of
-// the calls.
+// These constants decide when to try a higher rate than the safe rate, which SQS accepts
+// as far as the pacer knows. The waits between trials keep the throttles caused by trials
+// below 1 % of the calls.
 const (
-	// The pacer keeps the safe rate until holdTime has passed and holdCalls calls were
-	// successful. After holdMost, it tries a higher rate even after fewer successful
-	// calls. These times begin again with each period, so the pacer tries no higher rate
-	// while few calls start (see inUse).
+	// The pacer keeps the safe rate for holdTime and holdCalls successful calls, or for
+	// holdMost, counted from the start of the period (see inUse).
 	holdCalls = 800
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second
 
-	// The first trial raises the safe rate by riseFirst (25 %). If SQS accepts this rate,
-	// further trials follow immediately, and each raises the rate by riseNext (50 %). After
-	// a cut to an eighth (searchKeep), each trial doubles the rate (riseSearch) until the
-	// pacer lowers the rate again.
+	// The first trial raises the safe rate by riseFirst (25 %), each further trial by
+	// riseNext (50 %). After a cut to searchKeep, each trial doubles the rate
+	// (riseSearch).
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial that raises the rate by 25 % succeeds after 160 successful calls:
-	// trialCalls/r² with r = 0.25. A trial lasts at least trialTime. After trialMost,
-	// trialCalls successful calls are enough.
-	//
-	// The first trial needs the most calls. After slow times, a quota permits a burst of
-	// calls above the quota, and only a trial longer than this burst shows that the rate is
-	// too high.
+	// A trial that raises the rate by the share r succeeds after trialCalls/r² successful
+	// calls, but lasts at least trialTime. After trialMost, trialCalls are enough. The
+	// first trial must outlast the burst that a quota permits after slow times.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial of a higher rate fails if SQS throttles failLeast calls plus
-	// failShare (2 %) of the number of successful calls. For example, four throttled and
-	// 100 successful calls are a failure. If there are random throttles, more are tolerated
-	// (randomTrial). A wrong decision costs little, because the pacer only returns to about
-	// the safe rate.
+	// The first trial fails if SQS throttles failLeast calls plus failShare (2 %) of the
+	// number of successful calls. With random throttles, more are tolerated
+	// (randomTrial).
 	failLeast = 2
 	failShare = 0.02
 
-	// The safe rate may be slightly above the quota, so that SQS throttles a few calls. If
-	// this happens, the pacer lowers the rate slightly, to trimKeep (98 %) of the accepted
-	// calls per second. It needs trimCalls successful calls, and trimLeast throttled calls
-	// plus trimShare (0.5 %) of the successful calls.
+	// After trimCalls successful calls, if SQS throttles trimLeast calls plus trimShare
+	// (0.5 %) of the successful calls, the pacer lowers the safe rate to trimKeep (98 %)
+	// of the accepted calls per second.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -189,10 +160,8 @@ type Pacer struct {
 	tokens float64   // number of calls that may start now; negative after calls that started too early
 	at     time.Time // time of the last increase of tokens
 
-	// safeRate is a rate that SQS accepts, as far as the pacer knows. While rate is above
-	// safeRate, the pacer tries a higher rate: a trial. After a cut to an eighth
-	// (searchKeep), safeRate is 0 until the pacer lowers the rate again. It is also 0
-	// without a limit.
+	// safeRate is a rate that SQS accepts, as far as known; a higher rate is a trial. It
+	// is 0 without a limit, and from a cut to an eighth until the next cut.
 	safeRate float64
 	rise     float64 // the current or next trial raises the rate by this share; 0.25 is 25 %
 
@@ -205,24 +174,22 @@ type Pacer struct {
 
 	previousRate float64 // calls per second in the previous period; used only without a limit
 
-	// The pacer ignores the answers to requests that started at this time or earlier. They
-	// say nothing about the current rate (see settleMost).
+	// The pacer ignores answers to requests that started at this time or earlier (see
+	// settleMost).
 	ignoreUntil time.Time
 	throttles   evidence
 	troubles    evidence
 
-	// The alarm at the highest rate so far. An alarm means that SQS throttled more calls
-	// than chance explains. If a later alarm at a very low rate has a similar share of
-	// throttled calls, the throttles are random (see veryLow).
+	// The alarm at the highest rate so far. An alarm means more throttles than chance
+	// explains. For the use, see veryLow.
 	alarm struct {
 		rate    float64 // calls per second when the alarm occurred; 0 means no alarm
 		share   float64 // share of throttled calls
 		limited bool    // the pacer limited the rate when the alarm occurred
 	}
-	// randomShare is the average share of calls that SQS throttles at random, without a
-	// quota. Throttles caused by a quota are counted too, so randomShare may not exceed
-	// maxRandomShare, the share when the pacer last detected random throttles. Before the
-	// first detection, both fields are 0.
+	// randomShare is the average share of random throttles. Throttles by a quota count
+	// too, so its limit is maxRandomShare, the share at the last detection. Both are 0
+	// before a detection.
 	randomShare, maxRandomShare float64
 }
 
@@ -250,8 +217,7 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > underusedTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		// Too few calls started in this period to show whether SQS accepts the rate. If the
-		// pacer was trying a higher rate (rate is above safeRate), return to the lower rate.
+		// Too few calls started to show whether SQS accepts the rate: end a trial.
 		if p.safeRate > 0 && p.rate > p.safeRate {
 			p.rate /= 1 + p.rise
 			p.safeRate, p.rise = p.rate, riseFirst
@@ -293,10 +259,8 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm is called when SQS throttled more calls than chance explains. The usual
-// cause is a quota, so handleAlarm lowers the rate. But if an earlier alarm occurred at a
-// much higher rate with a similar share of throttled calls, the throttles are random (see
-// veryLow). A lower rate does not help then, and handleAlarm returns to the higher rate.
+// handleAlarm lowers the rate after more throttles than chance explains. If these
+// throttles are random (see veryLow), it returns to the earlier, higher rate.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < veryLow*a.rate*(1-a.share) && share <= randomMost && share >= similarShare*a.share {
@@ -355,9 +319,8 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 // usedRate returns the number of calls per second that started in the current period, but
 // at most the allowed rate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Limit the age of the period, because the result would be far too low if the clock
-	// jumps forward. This is harmless: in a period longer than underusedTime, at least 80 %
-	// of the allowed calls have started (see inUse).
+	// Limit the age in case the clock jumps forward. In a longer period, at least 80 % of
+	// the allowed calls have started (see inUse).
 	age := min(now.Sub(p.since), underusedTime)
 	if p.rate == 0 { // no limit
 		return max(p.previousRate, p.started/max(age, timerDelay).Seconds())
@@ -379,9 +342,7 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
 	case p.trimmed:
-		// The pacer has already corrected the rate in this period, but SQS still throttles
-		// calls. The throttles may be random. A lower rate would then not help, so try a
-		// higher rate.
+		// A correction did not help: the throttles may be random, so try a higher rate.
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
@@ -420,9 +381,8 @@ func (p *Pacer) beginPeriod(now time.Time) {
 	p.since, p.started, p.passed, p.refused, p.trimmed = now, 0, 0, 0, false
 }
 
-// evidence detects that too many calls fail. It keeps a sum: each failed call adds 1, and
-// each successful call subtracts a number, the credit. The sum is never below 0. Because of
-// the credit, a few failures among many successful calls do not make the sum grow.
+// evidence detects that too many calls fail. A failed call adds 1 to the sum. A
+// successful call subtracts a credit, so that rare failures do not make the sum grow.
 type evidence struct {
 	sum float64
 

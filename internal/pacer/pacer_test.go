@@ -134,8 +134,8 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				// Skip this case. With one call at a time, a producer makes only about
-				// 670 calls per second, so a quota of 600 (see below) has little effect.
+				// With one call at a time (about 670 per second), a quota of 600 has
+				// little effect.
 				continue
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {

@@ -15,8 +15,8 @@ type scenario struct {
 	length time.Duration
 	seed   uint64
 
-	// producers is the number of producers; 0 means 1. Each producer always has calls to
-	// make, except in idle times, and makes up to inFlight calls at a time.
+	// producers is the number of producers; 0 means 1. Except in idle times, each makes
+	// calls, up to inFlight together.
 	producers int
 	inFlight  int
 	idle      func(at time.Duration) bool
@@ -28,9 +28,8 @@ type scenario struct {
 	// the service.
 	fastest, slowest time.Duration
 
-	// quota returns the number of calls per second that the service allows at the given
-	// time; nil means no quota. Unused calls add up for later (a token bucket), but only
-	// for up to burst seconds.
+	// quota returns the allowed calls per second; nil means no quota. Unused calls add up
+	// for at most burst seconds (a token bucket).
 	quota func(at time.Duration) float64
 	burst float64
 
@@ -38,8 +37,8 @@ type scenario struct {
 	throttleChance float64
 	// troubled returns the probability that a call fails in the service or the connection.
 	troubled func(at time.Duration) float64
-	// outage returns the result that all calls at the given time have, for example
-	// attempt.Throttled. The result attempt.Passed means that there is no outage.
+	// outage returns the result of all calls at the given time; attempt.Passed means no
+	// outage.
 	outage func(at time.Duration) attempt.Load
 }
 

@@ -28,8 +28,7 @@ type Queue[R any] struct {
 
 	mu sync.Mutex
 
-	// The waiting records are front[next:], then back. Add appends to back. When all
-	// records of front are done, the method `take` swaps the two slices.
+	// The waiting records are front[next:], then back.
 	front, back []R
 	next        int
 

@@ -67,8 +67,7 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	if rule != "" {
 		return "", rule
 	}
-	// u.RawPath is the path as written, if it differs from the default encoding. The
-	// decoded u.Path cannot distinguish %2F from a slash.
+	// The decoded u.Path cannot distinguish %2F from a slash. u.RawPath may be empty.
 	path := u.RawPath
 	if path == "" {
 		path = u.EscapedPath()

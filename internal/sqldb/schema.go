@@ -150,8 +150,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		if err := protectNewFile(ctx, conn); err != nil {
 			return err
 		}
-		// Create the table before the transaction. The transaction must begin with a
-		// write to the table, because SQLite may refuse a write after a read.
+		// The transaction must begin with a write to this table, because SQLite may
+		// refuse a write after a read.
 		if _, err := conn.ExecContext(ctx, s.metaTable(d)); err != nil {
 			return err
 		}
@@ -186,9 +186,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Each writing transaction first reads the number "oldest" (see CheckOldest), which
-		// this migration may change. Wait until the transactions that have read the old
-		// number have ended. Later transactions wait for this lock.
+		// Wait until the writing transactions that have read the old number "oldest" end.
+		// Later ones wait for this lock.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

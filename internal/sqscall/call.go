@@ -99,8 +99,7 @@ func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
 		return attempt.Passed, exchange, errEntryCount
 	}
-	// If the client ends this goroutine (runtime.Goexit), SendIf cannot set the answers
-	// later. So set each answer in advance to InDoubt, the zero Fate.
+	// If the client calls runtime.Goexit, these answers stay. Their zero Fate is InDoubt.
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

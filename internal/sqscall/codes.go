@@ -20,18 +20,16 @@ const (
 	// final: SQS refused the request, and would refuse it again.
 	final
 
-	// access: SQS refused the request because of the queue, the caller's permissions or
-	// the queue's KMS key, independent of the messages. The request succeeds after an
-	// operator has repaired the cause.
+	// access: SQS refused the request because of the queue, the permissions or the KMS
+	// key. An operator must repair the cause.
 	access
 
-	// apart: SQS refused the whole batch because of one entry, or because of the entries'
-	// number (F-054) or size (F-057). SQS may accept the entries in smaller requests.
+	// apart: SQS refused the whole batch because of one entry, or the entries' number
+	// (F-054) or size (F-057). Smaller requests may succeed.
 	apart
 
-	// skew: SQS refused the signature, because the clock of this machine is wrong or the
-	// credentials have expired. The next request has a new signature: the SDK corrects its
-	// clock by the time in the answer, and refreshes expired credentials.
+	// skew: SQS refused the signature, because this machine's clock is wrong or the
+	// credentials have expired. The SDK can correct both for the next request.
 	skew
 
 	// service: a failure inside SQS. SQS may have stored the messages before it failed.

@@ -20,11 +20,9 @@ import (
 // confirmation has the fields that SQS returns for a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
-// prove returns the answer for entry i, which SQS reports as stored. If the digest
-// matches no entry, the fate is Altered, even if other fields are missing.
-//
-// The fate InDoubt would hide that SQS stored altered content: the producer
-// would resend the message, and SQS would answer the resend with the right digest (F-002).
+// prove returns the answer for entry i, which SQS reports as stored. A digest that
+// matches no entry means Altered, not InDoubt: a resend would get the right digest
+// (F-002).
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -108,8 +106,7 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// SQS answered for one entry with the digest of another. It has mixed up the
-			// entries, so this refusal may also belong to another entry.
+			// SQS has mixed up the entries, so this refusal may belong to another entry.
 			answers[i] = mixedUp()
 		}
 	}
@@ -161,9 +158,8 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
-	// A refusal may have one code in the body and one in the header x-amzn-query-error.
-	// Report the code in the header, because users know this code. If the two codes have
-	// different classes, it is unknown whether SQS stored a message.
+	// Report the code in the header x-amzn-query-error, because users know it. If the
+	// body has a code of another class, nothing is proven.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -188,9 +184,8 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	dropped := false
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
 		status = response.HTTPStatusCode()
-		// If Request is set, the SDK has made the request, without our options. It may
-		// have retried: a refusal of the last request proves nothing about earlier
-		// requests.
+		// If Request is set, the SDK may have retried. This refusal proves nothing about
+		// earlier requests.
 		dropped = response.Response.Request != nil
 	}
 	refused := status == 0 || status >= 400 && status < 500 // 0: a fake gives no status

@@ -195,8 +195,7 @@ func TestTimeout(t *testing.T) {
 			answers, _, err := send(t, c, 2)
 			require.Error(t, err)
 			assert.Equal(t, []want{doubt, doubt}, gotAll(answers))
-			// In the other cases the client has a part of the response. It may report a
-			// broken connection instead of the timeout.
+			// In the other cases the client may report a broken connection instead.
 			if name == "silence" {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}

@@ -164,9 +164,8 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// After a failure, a group is paused until this process sends the failed event
-		// again. If the source's other producer process (see world.twoProducers) has sent
-		// the event meanwhile, resume the group instead.
+		// A failed event pauses its group. If another process has sent the event, resume
+		// the group.
 		if from != last {
 			producer.Resume(group)
 			last = from

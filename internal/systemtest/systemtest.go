@@ -80,8 +80,8 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		producers = 2
 	}
 	var actors sync.WaitGroup
-	// The function `keepRunning` starts a process. When the process ends, `keepRunning` starts
-	// it again after a pause: less than five seconds, or sometimes up to most.
+	// keepRunning restarts an ended process after less than five seconds, or sometimes up
+	// to the parameter `most`.
 	keepRunning := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
 		rng := rand.New(rand.NewPCG(seed, 10+n))
 		actors.Go(func() {

@@ -18,9 +18,7 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// With noHead, Head returns zero, so the run saves no hash of the original ledger.
-	// Only a comparison with the answers of the store can then reveal the edit (see
-	// witness).
+	// With noHead, Head returns zero. Only the store's answers can then reveal the edit.
 	noHead bool
 }
 

@@ -47,13 +47,12 @@ type claimAnswers struct {
 	// Renewed or Reclaimed.
 	grants []ledger.Event
 
-	// inDoubts is the number of calls of Finish with NoProof. The ledger has an entry for at
-	// least one of these calls: the store may ignore a repeated call.
+	// inDoubts is the number of successful calls of Finish with NoProof. The store may
+	// ignore a repeated call.
 	inDoubts int
 
-	// ends has one event for each successful call of Finish, except with NoProof:
-	// Completed, Failed or Released. Only one of the calls ends the claim, so the ledger
-	// has one entry.
+	// ends has the event of each successful call of Finish, except with NoProof. The
+	// ledger has only one of them.
 	ends []ledger.Event
 }
 

@@ -43,8 +43,8 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// faultsUntil is the time at which the faults end (see faultsOver). The run counts as
-	// stuck if an event lacks its receipt or its effect six hours later.
+	// faultsUntil is the end of the faults. Six hours later, an unfinished run counts as
+	// stuck.
 	faultsUntil time.Time
 
 	// If twoProducers is set, two producer processes send the events of the same source
@@ -87,10 +87,8 @@ type note struct {
 	what string
 }
 
-// steps has the names of all points of a run at which a fault or a crash may happen. Three
-// names stand for calls of the store: claim (ClaimBatch or Lookup), extension (Extend) and
-// ending (Finish). The effect happens in the consumer's handler. A deletion is a consumer's
-// request to SQS.
+// steps has the points at which a fault or crash may happen. A claim is ClaimBatch or
+// Lookup, an extension is Extend, an ending is Finish.
 var steps = []string{
 	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",

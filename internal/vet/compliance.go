@@ -45,8 +45,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			// Skip a test package: suiteOf reads it with the tested package. Also skip single
-			// files named on the command line, because their tests are unknown.
+			// suiteOf reads the test packages. Files named on the command line have
+			// unknown tests.
 			continue
 		}
 		check, err := sources.mustCheck(p.GoFiles)
@@ -69,8 +69,7 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// Drop the constructor calls at ignore comments. Test every call, because the method
-			// `cover` also marks its comment as used, and unused comments are reported below.
+			// The method `cover` also marks its comment as used, so test every call.
 			uncovered := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(uncovered) > 0 {
 				findings = append(findings, missing(code, uncovered[0], suite))

@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reportWithFixes writes code to a file. The returned report has one finding with one fix
-// for each list in replacements. A list contains an old text, its new text, the next old
-// text, and so on. Each old text must occur exactly once in code.
+// reportWithFixes writes code to a file. The report has one finding for each list in
+// replacements: old text, new text, next old text, and so on.
 func reportWithFixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")

@@ -107,8 +107,8 @@ func TestGitHub(t *testing.T) {
 		"::error file=../x.y,line=1,col=2,title=SF010::generated from elsewhere\n",
 	}, "\n"), printed(t, vet.GitHub, dir, findings))
 
-	// Column 22 in bytes is column 19 in characters. A column outside of the line, for
-	// example after a change of the file, is printed unchanged.
+	// Byte column 22 is column 19 in characters. A column outside of the line stays
+	// unchanged.
 	for column, want := range map[int]string{99: "99", 22: "19", 0: "0"} {
 		findings[0].Start.Column = column
 		assert.Contains(t, printed(t, vet.GitHub, dir, findings[:1]), ",line=3,col="+want+",")

@@ -180,8 +180,7 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// If the severity of a finding differs from the rule's severity, the message begins with
-	// the severity of the finding, as in "info: text".
+	// A message such as "info: text" has another severity than its rule.
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text

@@ -17,8 +17,8 @@ type ignore struct {
 	at, end token.Position
 	used    bool
 
-	// native is true for //sqsfifo:ignore, and false for directives of other tools, such as
-	// nolint. The other tools report their unused directives themselves.
+	// native is true for //sqsfifo:ignore. Other tools report their unused directives,
+	// such as nolint, themselves.
 	native bool
 }
 

@@ -31,8 +31,8 @@ type Skeleton struct {
 	// use other names.
 	scopes []*types.Scope
 
-	// importable is a set of import paths: the package itself and its direct imports. The
-	// compliance test can import these packages without an import cycle.
+	// importable has the paths of the package and its direct imports. They cause no
+	// import cycle.
 	importable map[string]bool
 }
 
@@ -239,8 +239,8 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// In the compliance test, a type parameter is undefined, and a type without a name, such
-	// as struct{ ID string }, is hard to read. The user must choose the type.
+	// Type parameters are undefined in the compliance test. Types without a name are hard
+	// to read.
 	return false
 }
 

@@ -83,8 +83,7 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		DisableUnusedImportCheck: true,
 		Error:                    func(error) {}, // makes Check continue after a type error
 	}
-	// Ignore type errors. The go command has compiled the package, so type errors come only
-	// from the imports, which are not loaded.
+	// The package compiles: type errors come only from the imports, which are not loaded.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }

@@ -12,16 +12,12 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependenciesFlag is a flag of the binary that "go vet" runs on each package (see
-// [ToolMain]). With the flag, the binary also reports diagnostics about imported packages,
-// and adds one diagnostic to each package (see marker). Without the flag, the cache of the
-// go command (1.26) would lose findings:
+// dependenciesFlag makes the binary run by "go vet" also report diagnostics about
+// imported packages, and a marker for each package.
 //
-//   - For an imported package, "go vet" requests and caches a result without diagnostics. A
-//     later run for this package would get the cached result.
-//   - If the go command is killed at the wrong moment, the cached result also lacks its
-//     diagnostics. [Run] notices the missing marker, and tries again with another value of
-//     the flag, so that the go command cannot use the cached result.
+// Without the flag, the go command (1.26) caches imported packages without diagnostics.
+// After a kill at the wrong moment, any cached result may lack them. [Run] then misses
+// the marker, and tries again with another value of the flag to avoid the cache.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of an extra diagnostic about each package. A package without this
@@ -91,13 +87,11 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics makes a request of the go command include diagnostics. The parameter `file`
-// is the path of the request to analyze one package. The result is the path of a changed
-// copy in the same folder, or `file` if nothing must change.
+// withDiagnostics makes the request in the parameter `file` include diagnostics. It
+// returns the path of a changed copy, or `file` if nothing must change.
 //
-// If all is false, only requests for packages of the main module change, because the user
-// may check these packages later. Without the change, the later call would get a cached
-// result without diagnostics.
+// If the parameter `all` is false, only requests for the main module change, because the
+// user may check its packages later.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

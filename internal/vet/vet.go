@@ -100,8 +100,8 @@ type Report struct {
 	// Packages is the number of checked packages, including their tests.
 	Packages int
 
-	// files are the checked files, by absolute path. fixable are the files that Fix may
-	// change: the checked files of the main module, and single files that the user named.
+	// files are the checked files, by absolute path. Fix may change only the fixable
+	// ones.
 	files, fixable map[string]bool
 
 	began time.Time

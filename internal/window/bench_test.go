@@ -38,8 +38,7 @@ type stream struct {
 	*window.Window[answer]
 	step time.Duration
 	next uint64
-	// text is a buffer for an ID. It has the length of a SHA-256 hash in hexadecimal,
-	// because such hashes of message bodies are common IDs.
+	// text is a buffer for an ID, as long as a hexadecimal SHA-256 hash.
 	text [64]byte
 }
 

@@ -2,13 +2,11 @@ package window
 
 import "math/bits"
 
-// index is a hash table: for the key of a record it finds the record's position in the ring
-// of a shard. The table consists of buckets, each as large as a cache line. A bucket has 16
-// slots. A slot contains a position (20 bits) and a tag that is computed from the key (12
-// bits). Each key has two buckets, and its slot is in one of them.
+// index is a hash table from a record's key to its position in the ring of a shard. A key
+// has a slot in one of two buckets. The slot contains a tag of the key (12 bits) and the
+// position (20 bits). A bucket is a cache line of 16 slots.
 //
-// The shard drops its records in the order of their positions. The slot of a dropped record
-// counts as free, so records need not be deleted from the index.
+// The slot of a dropped record counts as free, so records need not be deleted.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -21,9 +19,8 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// If the first bucket of a key has at least roomToSpare free slots, insert uses this
-	// bucket and does not read the second one. In a half full index this is true for most
-	// keys.
+	// If the first bucket of a key has at least roomToSpare free slots, insert does not
+	// read the second bucket.
 	roomToSpare = 6
 )
 
@@ -32,9 +29,8 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// insert enters a key into its first bucket if this bucket has enough room, otherwise into
-// the bucket with more free slots. It returns false if both buckets are full. With random
-// keys, this does not happen before four fifths of the index are full.
+// insert enters a key into one of its buckets. It returns false if both are full. With
+// random keys, four fifths of the index are full then, or more.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -58,8 +54,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		// taken is 1 if v != 0 and ahead < live: the slot refers to a record in the ring.
-		// Bit 31 of v|-v is set if v != 0, and bit 31 of ahead-live if ahead < live.
+		// taken is 1 for a record in the ring: v != 0 (bit 31 of v|-v) and ahead < live
+		// (bit 31 of ahead-live).
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}
@@ -71,9 +67,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// Copy all records at once if the shard is small. Also do so if the new index
-		// became full before all records were copied from the old index; with random
-		// keys, this practically never happens.
+		// With random keys, the new index practically never becomes full before the old
+		// one is copied.
 		s.rebuild(n)
 		return
 	}

@@ -54,13 +54,11 @@ func (r *record[V]) release() {
 
 const (
 	// siftedPerPut is the number of old records that a Put checks for expiry. A Put adds
-	// one record but can free several, so expired records do not accumulate. The number is
-	// small to keep each Put short.
+	// only one record, so expired records do not accumulate.
 	siftedPerPut = 16
 
-	// indexedPerPut is the number of records that a Put copies from an old index to a new
-	// one. With this number, all records are copied, and the memory of the old index is
-	// freed, long before the new index is full.
+	// indexedPerPut is the number of records that a Put copies to a new index, enough to
+	// finish long before the new index is full.
 	indexedPerPut = 32
 )
 
@@ -82,10 +80,8 @@ const slabsPerShard = 64
 type chunkState struct {
 	newest offset // time at which the last record of the chunk arrived
 
-	// If checkEach is false, no record of the chunk was replaced or freed, and all
-	// records expire at newest+Interval+Slack or earlier: the chunk can then be dropped
-	// in one step. If checkEach is true, each record must be checked before it is
-	// dropped.
+	// checkEach is set if a record was replaced or freed, or may expire after
+	// newest+Interval+Slack. Then each record must be checked before it is dropped.
 	checkEach bool
 }
 
@@ -105,8 +101,8 @@ type shard[V any] struct {
 
 	index index
 
-	// older is the old index while its records are copied to a new one, otherwise nil. The
-	// records at the positions copyNext to copyEnd-1 are not copied yet.
+	// older is the old index during a copy, otherwise nil. Positions copyNext to
+	// copyEnd-1 are not copied yet.
 	older             index
 	copyNext, copyEnd uint64
 }
@@ -250,12 +246,9 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift drops expired records, oldest first, after checks of at most siftedPerPut records.
-// It returns the number of dropped records, not counting records freed before.
-//
-// sift stops at the first live record. But if most records of its chunk have expired (see
-// isDue), sift moves the live record to the end of the ring, so that the chunk can be
-// dropped.
+// sift checks at most siftedPerPut records and drops expired ones, oldest first. It stops
+// at the first live record, unless most of its chunk has expired (isDue). The result does
+// not count records freed before.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {

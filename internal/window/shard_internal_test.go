@@ -177,9 +177,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	}
 	assert.Equal(t, count(), w.live)
 
-	// Fill three chunks, and change one record each in the first and the third. Only the
-	// second chunk can be dropped in one step; the records of the others are dropped one
-	// by one. In both ways, w.live must stay exact.
+	// w.live must stay exact. The second chunk can be dropped in one step; the others
+	// have a changed record, and their records are dropped one by one.
 	w = New[nothing](Options{})
 	for i := range 3 * chunkLen {
 		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})

@@ -7,13 +7,12 @@ import (
 )
 
 const (
-	// sweptPerCall is the number of records that a call of Sweep checks. A call takes
-	// about half a millisecond, and the caller may hold a lock during this time.
+	// Sweep checks sweptPerCall records per call, in about half a millisecond. The caller
+	// may hold a lock.
 	sweptPerCall = 1 << 15
 
-	// If at most gatherLimit records remain after a Sweep, the window returns to one
-	// shard. A window gets many shards only at fewRecords records, eight times as many.
-	// So a steady number of records causes no repeated changes.
+	// With at most gatherLimit records, Sweep returns the window to one shard. The limit
+	// is far below fewRecords, to avoid repeated changes.
 	gatherLimit = fewRecords / 8
 )
 
@@ -47,9 +46,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the expired records of the shard and returns their number. It subtracts the
-// number of checked records from *budget, and stops when *budget is used up; it may check
-// up to one chunk more. The result `finished` is false if sweep stopped for this reason.
+// sweep frees the shard's expired records and returns their number. It may exceed
+// *budget, the allowed number of checks, by up to one chunk. The result `finished` is
+// false if *budget stopped sweep.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, finished bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -87,8 +86,7 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		// Usually later Puts copy the records to the new index step by step. Copy all of
-		// them now, because there may be no later Puts.
+		// Copy all records now, because there may be no later Puts to copy them.
 		s.rebuild(s.len())
 	}
 	return freed

@@ -57,9 +57,8 @@ const (
 	// Inside: if SQS accepted the send, SQS still remembers the key.
 	Inside
 
-	// Unsure: SQS may or may not remember the key. The five minutes began between
-	// Record.From and Record.To. They are over if they began at From, but may still run if
-	// they began at To.
+	// Unsure: SQS may or may not remember the key, because the five minutes began at an
+	// unknown time between Record.From and Record.To.
 	Unsure
 )
 
@@ -139,11 +138,9 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 // A change of the window may make a Place invalid. A call detects this and searches.
 type Place uint64
 
-// nowhere is the bit of a Place that means: the key has no record. The other bits are
-// then the number of records added so far (Window.adds), because each added record makes
-// the Place invalid.
-//
-// Without this bit, the Place is the position of the record in its shard, plus 1.
+// nowhere marks the Place of a key without a record. The other bits are then Window.adds:
+// each added record makes the Place invalid. Otherwise, the Place is the record's
+// position plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is like [Window.Lookup], but faster with the hint place: the Place that an

@@ -57,8 +57,7 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// The go command packs all files of a module unchanged. These attributes make
-	// "git archive" do the same, even if attributes in the commit exclude or change files.
+	// Like the go command, ignore attributes in the commit that exclude or change files.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

@@ -5,18 +5,16 @@ type module struct {
 	path, version string
 	sum           string // as in go.sum
 	packages      []string
-	// control marks a module that uses only standard queues. The run fails if such a
-	// module has a finding, except of rule SF015 (unread batch failures).
+	// control marks a module that uses only standard queues. Only findings of rule SF015
+	// are allowed.
 	control bool
 
-	// git is true for a module that the module proxy may refuse. The command first looks
-	// for the commit in local repositories (flag -git), then asks the proxy. If both lack
-	// the module, the command skips the module.
+	// git is true for a module that the module proxy may refuse. Local repositories (flag
+	// -git) come first. A module that is in neither is skipped.
 	git    bool
 	subdir string // folder of the module in its repository
 
-	// requires is set only for a module without a go.mod. It lists the requirements
-	// (path@version) of the go.mod that the command writes for the module.
+	// requires lists the requirements (path@version) for a module without a go.mod.
 	requires []string
 }
 

@@ -41,8 +41,7 @@ func speed(ctx context.Context, path string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	// The go command caches results by flags. The flag nondet has a new value for each
-	// start of this program, so the first run finds no results.
+	// The go command caches results by flags. A new flag value makes the first run cold.
 	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
 	ways := []struct {
 		name string
@@ -118,8 +117,8 @@ func resident(root int) int64 {
 		if err != nil {
 			continue
 		}
-		// The file /proc/PID/stat: field 2 is the program's name in parentheses, with any
-		// characters; field 4 is the parent process, field 24 the number of pages.
+		// fields[0] is field 3 of the file: field 2 (a name in parentheses) may contain
+		// spaces.
 		open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 		if open < 1 || end < open {
 			continue

@@ -65,11 +65,8 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels from the map `known`, and records faults:
-//   - a finding without a true or false label
-//   - a finding of severity error with the label false
-//   - a finding in a control module, except of rule SF015
-//   - a label of this module without a finding
+// add prints a module's findings with their labels from the map `known`. It records faults,
+// such as a finding without a label or a label without a finding.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.analyzed[m.path] = true

@@ -217,8 +217,7 @@ func (d *killingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.kill()
 		panic(http.ErrAbortHandler)
 	default:
-		// The process is killed at a random time after the answer: while it reads the
-		// answer, removes the row or takes the next row.
+		// The kill comes at a random time, for example while the process removes the row.
 		defer time.AfterFunc(d.delay, d.kill)
 		d.queues.ServeHTTP(w, r)
 	}

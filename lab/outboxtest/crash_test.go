@@ -302,8 +302,7 @@ func (s *crashTest) disturb(srv *pgserver.Server, serverStops int) {
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// Let the writers add this share of the events. When at most 500 of these events are
-		// missing, wait for up to 700 ms and then cause the fault.
+		// The fault comes at a random time around the end of this share of the events.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {

@@ -78,8 +78,8 @@ func TestGroups(t *testing.T) {
 		assert.Zero(t, broken.FirstAttempt)
 		assert.False(t, broken.Late())
 
-		// Resolve accepts a Group and a Position from the method Groups. The resolved
-		// message leaves the outbox, so the next message of the group becomes the first.
+		// A resolved message leaves the outbox. The next message of its group becomes
+		// first.
 		require.NoError(t, box.Resolve(t.Context(), late.Group, late.Position, idempotency.ResolutionTookEffect))
 		require.ErrorIs(t, box.Resolve(t.Context(), tried.Group, tried.Position, idempotency.ResolutionTookEffect), outbox.ErrUnderWay)
 		require.NoError(t, box.Resolve(t.Context(), broken.Group, broken.Position, idempotency.ResolutionGiveUp))

@@ -49,7 +49,7 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 			begun <- true
 			<-goOn
 			// After this error, a leading relay would remove the row's mark "possibly
-			// sent". This relay has lost the lead and must not change the row.
+			// sent".
 			return sqsfifo.Receipt{}, refused(m)
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun

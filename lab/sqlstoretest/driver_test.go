@@ -296,8 +296,8 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	// The store runs one transaction at a time, in the order of the calls. After this claim,
-	// the store can no longer make the earlier claim "waiting".
+	// Claims run in the order of the calls. After this claim, the claim "waiting" can no
+	// longer be made.
 	claim(t, s, claimOf("next"), idempotency.New)
 	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)

@@ -64,9 +64,8 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// The first sealer's lease has ended, but a transaction has locked the row of the table
-	// idempotency_sealer. The second sealer skips the locked row and gets ErrOtherSealer
-	// without a wait.
+	// The first sealer's lease has ended, but its row is locked. The second sealer must not
+	// wait.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 		t.Fatal(err)
@@ -91,8 +90,7 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// Each sealer gets a new number, the fence, with its lease, and writes it into its
-	// seals. Seals of two sealers therefore have different fences.
+	// Each sealer gets a new fence (number) with its lease, and writes it into its seals.
 	fences := map[int64]bool{}
 	for line, err := range s.Ledger().Lines(t.Context(), ledger.Head{}) {
 		if err != nil {
@@ -163,8 +161,7 @@ func TestSealersInAStorm(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		cancel()
 		sealers.Wait()
-		// The last of the three sealers has usually given its lease back. If it was stopped
-		// while it took the lease, the new sealer must wait until the lease ends.
+		// If a sealer was stopped while it took the lease, wait until the lease ends.
 		k := sealer(t, s.Ledger())
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			if _, err := k.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
@@ -212,8 +209,7 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	claim(t, s, claimOf("before"), idempotency.New)
 	first := seal(t, sealer(t, s.Ledger()))
 	claim(t, s, claimOf("not sealed"), idempotency.New)
-	// Make the database look restored from another server: it stores the identity of the
-	// other server, and a transaction number far above the numbers of this server.
+	// Make the database look restored from another server with higher transaction numbers.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET server = 1, horizon = 1000000000000, lease_until = 0`); err != nil {
 		t.Fatal(err)

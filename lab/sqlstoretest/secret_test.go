@@ -63,9 +63,8 @@ func TestLedgerSecret(t *testing.T) {
 				t.Errorf("purged %d, want 4", n)
 			}
 			advance(-time.Hour)
-			// The clock was set back, so it is unknown whether the operations order-c and
-			// order-f may be repeated. The next claim makes both unresolved, with one
-			// ledger entry each.
+			// The clock was set back. The next claim therefore makes order-c and order-f
+			// unresolved.
 			claim(t, s, of("g"), idempotency.New)
 
 			head := seal(t, sealer(t, s.Ledger()))

@@ -79,8 +79,7 @@ func TestClaimTx(t *testing.T) {
 		if r, err := s.Lookup(ctx, claimOf("a").Key); err != nil || r[0].Status != idempotency.Absent || payments() != 0 {
 			t.Fatalf("after a rollback: %v, %v, %d payments, want nothing", r[0].Status, err, payments())
 		}
-		// The caller saw the fence (number) of the rolled back claim and may have used it
-		// elsewhere. Each later claim must get a greater fence.
+		// The caller may have used the fence (number) of the rolled back claim elsewhere.
 		other := d.store(t, sqlstore.Config{})
 		if out := claim(t, other, claimOf("b"), idempotency.New); out.Record.Fence <= rolledBack.Record.Fence {
 			t.Errorf("fence %d was given after %d, which was rolled back", out.Record.Fence, rolledBack.Record.Fence)
@@ -244,8 +243,7 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// A repeated claim by the owner renews the claim, and waits for the key's lock. It
-	// never gets InProgress, the answer for other claimants.
+	// A repeated claim by the owner waits for the key's lock, and never gets InProgress.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
@@ -261,8 +259,8 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if out, err := s.ClaimTx(ctx, renewing, batch[0]); !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("renewal in a transaction, of a key that is held: got %v, %v, want ErrBusy", out.Decision, err)
 	}
-	// A context that ended during a statement may have closed the connection. Rollback
-	// then returns a driver error, and the server rolls back by itself.
+	// Rollback fails if the ended context has closed the connection. The server then rolls
+	// back by itself.
 	if err := renewing.Rollback(); err != nil {
 		t.Logf("roll back after the context has ended: %v", err)
 	}
@@ -434,8 +432,7 @@ func TestCapacity(t *testing.T) {
 			claim(t, s, claimOf(fmt.Sprint(i/10, i%10)), idempotency.Duplicate)
 		}
 		advance(2 * time.Hour)
-		// The key has expired, but its row remains until Purge. A new claim uses this row,
-		// so the full store accepts it.
+		// The row of the expired key remains until Purge. A new claim uses this row.
 		claim(t, s, claimOf(fmt.Sprint(0, 0)), idempotency.New)
 		if n, err := s.Purge(t.Context()); err != nil || n != 9 {
 			t.Errorf("purged %d, %v, want 9", n, err)

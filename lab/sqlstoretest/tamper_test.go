@@ -114,9 +114,8 @@ func TestLedgerTampering(t *testing.T) {
 				}
 			}
 		}
-		// tampered executes the statements, which edit the ledger, and restores the tables at
-		// the end. Verify must return the error in the parameter `want`, or nil if `want` is
-		// zero. In a statement, {0} to {8} are the sequence numbers of the 9 entries.
+		// In a statement, {0} to {8} are the sequence numbers of the 9 entries. If the
+		// parameter `want` is zero, Verify must return nil.
 		tampered := func(name string, want ledger.TamperError, keptHeads []ledger.Head, statements ...string) {
 			t.Helper()
 			for _, statement := range statements {

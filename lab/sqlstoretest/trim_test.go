@@ -92,9 +92,7 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// An attacker may replace the ledger with one that looks trimmed. Verify then
-		// refuses a head (number and hash of a seal) stored elsewhere, because the hashes
-		// of the trimmed seal differ.
+		// A head stored elsewhere reveals a forged ledger that looks trimmed.
 		other := last
 		other.Hash[0]++
 		if _, err := l.Verify(t.Context(), other); err == nil {
@@ -140,8 +138,7 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 			t.Errorf("the schema accepts replay_safe %d and hash %s", values.safe, values.hash)
 		}
 	}
-	// The row is a copy of another entry with a changed note. The copied hash does not
-	// match, but the schema cannot check this.
+	// The copied hash does not match the changed note, but the schema cannot check this.
 	if _, err := db.Exec(fmt.Sprintf(insert, 0, "hash")); err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// source is a Go expression for a field of a message, such as e.ID. The test generates
-// functions with this expression and with the parameters in the constant params. In a name
-// such as count$, the "$" stands for the number of the generated function.
+// source is a Go expression for a field of a message, such as e.ID. In a name such as
+// count$, the "$" stands for the number of the generated function.
 type source struct {
 	name, expr string
 	decl       string // declarations for expr, or ""
@@ -99,8 +98,8 @@ const (
 	v2Value = `types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(%s)}`
 	far     = `"QueueUrl"`
 
-	// Parameters and arguments of a function that sends a message. The placeholders %body
-	// and <group ...> are like those of a sender.
+	// Parameters and arguments of a function that sends, with the placeholders of a
+	// sender.
 	fieldParams = `body string, url string, <group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>`
 	fieldArgs   = `%body, %url, <group %group,> <dedup %dedup,> <attributes %attributes,>`
 	ownInput    = `&sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, <group MessageGroupId: &group,> <dedup MessageDeduplicationId: &dedup,> <attributes MessageAttributes: attributes,>}`

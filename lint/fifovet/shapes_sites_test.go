@@ -70,8 +70,8 @@ func shapesOf() []shape {
 	for i, s := range senders {
 		for j, c := range carriers {
 			n++
-			// The first call site breaks SF002: the deduplication ID does not depend on the
-			// event. In the second, the ID comes from the event.
+			// The first call site breaks SF002: the deduplication ID does not depend on
+			// the event.
 			for k, src := range []source{mintedSources[(i+j)%len(mintedSources)], eventSources[(i+j)%len(eventSources)]} {
 				q, w := at(n)
 				decl, pre, expr := carry(c, src)
@@ -80,8 +80,7 @@ func shapesOf() []shape {
 			if (i+j)%3 != 0 {
 				continue
 			}
-			// The first call site breaks SF007: each message has a new group ID. The second
-			// uses the account of the event as the group ID.
+			// The first call site breaks SF007: each message has a new group ID.
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
 				if w.name == "in a literal" || w.name == "in a loop" {
@@ -95,8 +94,7 @@ func shapesOf() []shape {
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
 			}
-			// The first call site breaks SF003: the deduplication ID is a constant. The
-			// second joins a constant with a field of the event.
+			// The first call site breaks SF003: the deduplication ID is a constant.
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
 				// The code of the carrier "branch" chooses between two IDs. SF003 does not
@@ -110,8 +108,8 @@ func shapesOf() []shape {
 		}
 	}
 
-	// Without a deduplication ID, SQS hashes the body. The first call site breaks SF012: the
-	// body changes with each attempt. The second makes the body only from the event.
+	// The first call site breaks SF012: without a deduplication ID, SQS hashes the body,
+	// and the body changes with each attempt.
 	for i, s := range senders {
 		for j, b := range bodies {
 			n++
@@ -136,15 +134,15 @@ func shapesOf() []shape {
 				add("SF012", k == 0, src, c, s, q, surroundings[n%len(surroundings)], fields, decl, pre)
 			}
 		}
-		// Both call sites have no deduplication ID, so SQS compares bodies. The first breaks
-		// SF004: its body is a constant. The second has a field of the event in its body.
+		// The first call site breaks SF004: it has a constant body and no deduplication
+		// ID.
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
 			add("SF004", k == 0, src, c, s, certain(i), surroundings[i%len(surroundings)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
 		}
-		// An attribute has the event's ID. The first call site breaks SF001: its body lacks
-		// the ID. In the second, the body contains the ID.
+		// The first call site breaks SF001: the event's ID is in an attribute, but not in
+		// the body.
 		for j, c := range carriers {
 			if (i+j)%2 != 0 {
 				continue
@@ -170,8 +168,7 @@ func shapesOf() []shape {
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], surroundings[i%len(surroundings)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// The first call site breaks SF006: each retry creates a new deduplication ID. In the
-		// second, the ID is a field of the event.
+		// The first call site breaks SF006: each retry creates a new deduplication ID.
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}
@@ -184,8 +181,8 @@ func shapesOf() []shape {
 				_ = j
 			}
 		}
-		// A call site without a message group breaks SF009 if the queue is FIFO, or if the
-		// message has a deduplication ID.
+		// A message without a group breaks SF009 in a FIFO queue, or with a deduplication
+		// ID.
 		for _, q := range append(queues, queue{name: "looked up standard", pre: `found, lookErr := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")}); if lookErr != nil { return lookErr };`, expr: `*found.QueueUrl`}, queue{name: "standard", expr: `"https://sqs.eu-west-1.amazonaws.com/42/orders"`}) {
 			for _, dedup := range []bool{true, false} {
 				if s.name == "another package" {

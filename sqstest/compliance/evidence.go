@@ -30,18 +30,16 @@ type evidence struct {
 	// later[i] is the message of a third send of event i, one hour after the second.
 	later []sqstest.Message
 
-	// The suite sends every event to one queue, and event 0 three more times: immediately,
-	// three minutes and five minutes after the first send. The queue stores or suppresses
-	// each send.
+	// The stored and suppressed sends of a queue that got every event once, and event 0
+	// three more times.
 	replayStored     []sqstest.Message
 	replaySuppressed []sqstest.Suppression
 
-	// afterTimeout has the stored messages of event 0. The queue's first answer is lost,
-	// and the suite calls Send until Send reports success.
+	// afterTimeout has the stored messages of event 0, whose first answer was lost.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events in stored order. The queue throttles its first
-	// calls, and the suite repeats Send for an event until Send succeeds.
+	// ordered has the messages of all events in stored order. The queue throttled its first
+	// calls.
 	ordered []sqstest.Message
 
 	storm loadCounts
@@ -193,12 +191,11 @@ const (
 	stormRepeats = 6
 
 	// At most every tenth duplicate attempt is a Send of the producer. All others repeat
-	// background messages: copies of the producer's first message with other dedupe keys.
+	// background messages.
 	stormProducerShare = 10
 
-	// A duplicate attempt comes at most stormSafe events (200 seconds) after its original.
-	// The deduplication window is 300 seconds. Outside a testing/synctest bubble, the run of
-	// the test itself may take the remaining 100 seconds.
+	// A duplicate attempt comes at most 200 seconds after its original. In real time, the
+	// test's run may take the other 100 seconds of the window.
 	stormSafe = 200 * stormRate
 )
 

@@ -39,10 +39,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// power[0] has only the highest 64 bits of 10^q, so the product is too small, by less
-	// than w. The error matters only if it can carry past low and past the nine lowest
-	// bits of high, which are dropped below. Then add the product of w and power[1], the
-	// next 64 bits.
+	// power[0] lacks the lower bits of 10^q, so the product is too small, by less than w.
+	// Use power[1] only if the error can carry past the nine lowest bits of high.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -54,20 +52,17 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	}
 	top := high >> 63
 	mantissa := high >> (top + 9)
-	// The exponent of the product is the exponent of 10^q plus the 64-shift bits of w, or
-	// one less if the product's highest bit is 0. A double stores the exponent plus 1023.
+	// (217706*q)>>16 is floor(log2(10^q)), and 1023 is the bias of a double's exponent.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// The double is subnormal, with a shorter mantissa. Keep one more bit than it
-		// has, and round by this bit. This is never a tie: a decimal half way between two
-		// subnormal doubles has more than 19 digits.
+		// The double is subnormal. Round by the first bit that it lacks: a tie would have
+		// more than 19 digits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // may be 1<<52: the smallest normal double
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		// This may be a tie, to be rounded down to the even double. But if power[0] lacks
-		// bits of 10^q, the number is above the tie and must be rounded up. The caller
+		// This may be a tie, or slightly more if power[0] lacks bits of 10^q. The caller
 		// must call Parse to decide.
 		exact = false
 	}
@@ -83,9 +78,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is the number of significant digits that the function Parse keeps. If a later
-// digit is nonzero, Parse puts a single 1 in place of the later digits. The result is still
-// rounded correctly, because a decimal half way between two doubles has at most 767 digits.
+// maxKept is the number of significant digits that Parse keeps. A decimal half way
+// between two doubles has at most 767 digits.
 const maxKept = 800
 
 // Parse returns the bits of the double nearest to text times 10^power, ties to even. A
@@ -156,8 +150,7 @@ func round(b uint64, digits []byte, power int) uint64 {
 	} else {
 		unit.mulPowerOfFive(-power)
 	}
-	// order compares the exact number with the midpoint between the doubles b and b+1. The
-	// result is -1, 0 or 1, as from cmp.Compare.
+	// order compares the exact number with the midpoint of b and b+1, like cmp.Compare.
 	order := func(b uint64) int {
 		c, e := b&(1<<52-1), max(int(b>>52), 1)
 		if b>>52 != 0 {
@@ -175,8 +168,7 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// Now b is the nearest double or a higher one. Step down while the exact number is
-	// nearer to b-1 than to b. At the midpoint of b-1 and b, choose the even double.
+	// Now b is the nearest double or a higher one. At a midpoint, choose the even double.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

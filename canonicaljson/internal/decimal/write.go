@@ -31,8 +31,8 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// In units of 2^q/4, the double c*2^q is middle. The next doubles are usually 4 units
-	// away; lower and upper are half way. Numbers between these two round to the double.
+	// In units of 2^q/4, doubles are usually 4 apart. Numbers between lower and upper
+	// round to the double.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
@@ -50,16 +50,14 @@ func Shortest(b uint64) (d uint64, k int) {
 	lower = mulOdd(high, low, lower<<shift)
 	middle = mulOdd(high, low, middle<<shift)
 	upper = mulOdd(high, low, upper<<shift)
-	// At both ends of the interval, a tie rounds to the even double. If c is odd, this is
-	// another double: exclude the ends.
+	// A tie rounds to the even double: exclude the ends if c is odd.
 	lower += c & 1
 	upper -= c & 1
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less. The nearest such decimals are t*10^(k+1) and
-		// (t+1)*10^(k+1), and at most one of them is in the interval. The variables lower
-		// and upper have the unit 10^k/4, so multiply t by 40.
+		// Try one digit less. At most one candidate is in the interval. The factor 40
+		// adjusts the unit, 10^k/4.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -76,8 +74,7 @@ func Shortest(b uint64) (d uint64, k int) {
 		}
 		return trimZeros(s, k)
 	}
-	// Both s and s+1 are in the interval. Choose the number nearer to the double. If both
-	// are equally near, choose the even number.
+	// Both s and s+1 are in the interval. Choose the nearer, in a tie the even.
 	if half := 4*s + 2; middle > half || middle == half && s&1 != 0 {
 		s++
 	}
@@ -135,8 +132,7 @@ func Len(d uint64) int {
 // Append appends d*10^k to dst in the layout of ECMA-262, with a minus sign if negative is
 // true. The argument d has at most 17 digits and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// Make room for 40 bytes, more than a number needs. The functions below store eight
-	// bytes at a time and write past the end of the number.
+	// A number needs less than 40 bytes, but stores of eight bytes write past its end.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
@@ -230,12 +226,10 @@ func putPoint(dst []byte, n int, d uint64, count, whole int) {
 		whole -= 8
 		w = word.Digits(d % 1e8)
 	}
-	// The point is before or between the digits in w. Store all digits one byte further
-	// right. Then overwrite the start with the digits before the point, the point, and the
-	// next digits.
+	// Store w one byte further right, to make room for the point. Then overwrite the
+	// start.
 	word.Store64(dst, n+1, w)
-	// Compute the bytes from w. It would be slower to load them from dst, because the
-	// processor would first have to complete the stores.
+	// Compute the bytes from w: loading them from dst would wait for the stores.
 	before := uint64(1)<<(8*uint(whole)) - 1
 	word.Store64(dst, n, w&before|'.'<<(8*uint(whole))|w&^before<<8)
 }

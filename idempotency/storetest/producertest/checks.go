@@ -259,8 +259,8 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	// During the outage, the storage may have granted a claim whose answer was lost. The
-	// event can be claimed again after the lease of this claim.
+	// An answer lost in the outage may have granted a claim. Wait until its lease has
+	// ended.
 	w.pass(pastLease)
 	r, err := closed.send(known)
 	if err := checkDuplicate(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {

@@ -81,8 +81,8 @@ func (p promise) verify(s Storage) error {
 		return err
 	}
 	w := &world{Storage: s, queue: queue}
-	// A volatile storage loses its records when its last store is closed. Keep a store
-	// open while the check closes other stores.
+	// A volatile storage loses its records when its last store is closed, so keep a store
+	// open.
 	if s.Volatile {
 		kept, err := s.Open()
 		if err != nil {

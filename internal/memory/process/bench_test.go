@@ -15,9 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// stream simulates a producer that sends events at a steady rate, one event in each step.
-// The answer to an event arrives 20 steps later. Each event has a different message group:
-// this is the most expensive case, because the Memory keeps a number for each group.
+// stream sends one event in each step, and gets the answer 20 steps later. Each event has
+// a different message group: this is the most expensive case.
 type stream struct {
 	*process.Memory
 	clocks *process.Clocks

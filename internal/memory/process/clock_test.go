@@ -12,8 +12,8 @@ import (
 )
 
 func TestSuspensionCountsAndWallStepsDoNot(t *testing.T) {
-	// The machine was suspended for an hour before the start of the process. The clock of
-	// the Memory ignores this hour. The clock starts at 1, because 0 means no instant.
+	// This suspension was before the start of the process, so the Memory's clock ignores
+	// it.
 	c := &process.Clocks{Asleep: time.Hour}
 	m := process.NewAt(process.Options{}, c)
 	start := m.Now()

@@ -57,10 +57,8 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// The Memory has forgotten an event in doubt, and then SQS has stored another event with
-// the same dedupe key. A further attempt of the first event is too late, and it collides
-// with the other event. Admit returns LateInDoubt and not the collision: the caller must
-// know that SQS may have stored the event.
+// An event in doubt collides with a later event. Admit returns LateInDoubt and not the
+// collision: the caller must know that SQS may have stored the first event.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -125,9 +123,8 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// SQS stores the event north. While a request with the event south is under way, the
-	// Memory forgets north. SQS then answers with north's message ID, m2, so south is a
-	// duplicate.
+	// The Memory forgets the event `north` during the request with the event `south`, but
+	// must still detect the duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -166,9 +163,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// SQS stores a changed message with another deduplication ID, so it would not drop a
-	// resend of the event (Result.Drops is false). The memory may treat the event as not
-	// stored.
+	// The changed message has another deduplication ID, so SQS would store a resend. The
+	// attempt counts as not stored.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())

@@ -21,17 +21,16 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.True(t, s.try(stored("m1")))
 	assert.Equal(t, known, s.look(), "a duplicate does not restart the interval (F-020)")
 
-	// SQS answers with a new message ID, for example after a purge of the queue. SQS has
-	// therefore stored another copy of the event, so Record must not report a duplicate.
+	// SQS answers with a new message ID, for example after a purge: SQS has stored
+	// another copy.
 	since := r.Now()
 	s = r.submit("k", "g", "b")
 	assert.False(t, s.try(stored("m2")))
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
-	// The stored event is sent again, and the Memory forgets the event before SQS
-	// answers. Record still reports a duplicate, because the submission has kept the
-	// message ID m2.
+	// The Memory forgets the stored event during the second attempt. The submission has
+	// kept the message ID m2.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -181,8 +180,8 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// Each submission remembers the group's highest sequence number at the start of its
-	// first attempt. Record reports a duplicate if the number in the answer is not higher.
+	// Record compares with the group's highest sequence number at the start of the
+	// submission's first attempt.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

@@ -30,17 +30,14 @@ type Event struct {
 // message.
 type fingerprint struct {
 	// same identifies the body and the message group: it is the start of the body's
-	// SHA-256, XORed with a hash of the group under a secret seed. Twelve bytes are enough
-	// to keep events with one dedupe key distinct.
+	// SHA-256, XORed with a secretly seeded hash of the group.
 	same [12]byte
 
-	// attributes has the first four bytes of a digest of the identity attributes: all
-	// attributes that may make two messages with the same body two different events.
+	// attributes has the first four bytes of a digest of the identity attributes.
 	attributes uint32
 
-	// body is a digest of the body. payload is a digest of the part of the body that stays
-	// the same when the caller builds the event again. Together they show how two events
-	// with one dedupe key differ.
+	// body and payload are digests. The payload is the part of the body that stays the
+	// same when the caller builds the event again.
 	body, payload uint32
 }
 

@@ -1,12 +1,8 @@
 package process
 
-// groupNumbers is a hash table with the highest known sequence number of each message
-// group, for at most maxEntries groups. The hash of a group selects a set of eight entries.
-// If all eight are in use and the table cannot grow further, a new group replaces the
-// group with the lowest number. A later duplicate in the replaced group may then go
-// unnoticed.
-//
-// Unlike a map, the table has no pointers and makes no garbage in steady state.
+// groupNumbers has the highest known sequence number of each message group, for at most
+// maxEntries groups. A new group may replace an old group, and a later duplicate in the
+// old group may go unnoticed. Unlike a map, the table makes no garbage in steady state.
 type groupNumbers struct {
 	sets []numberSet // length zero or a power of 2
 }
@@ -56,9 +52,8 @@ func (w *groupNumbers) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// Sequence numbers grow with time. If the new number is higher than the entry's
-		// number by at least sequenceSpan, SQS has forgotten the message of the entry, so
-		// the entry can be replaced.
+		// Sequence numbers grow with time: at this difference, SQS has forgotten the
+		// entry's message.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == maxSets {
 			*m = groupNumber{group, number}

@@ -2,23 +2,16 @@ package process
 
 import "time"
 
-// expiryClock is the clock by which records expire. It agrees with the Memory's clock,
-// but may lag after a suspension of the machine.
-//
-// Problem: a waiting submission calls Refresh once a minute to learn whether another
-// submission has stored the same event. During a suspension, it cannot call Refresh. If
-// the records that expired meanwhile were freed right after the suspension, a record
-// could be gone before the next Refresh.
-//
-// Solution: after a suspension, the clock lags by the length of the suspension until the
-// process has run for minAwake, or until no submission waits for its outcome.
+// expiryClock is the clock by which records expire. After a suspension of the machine, it
+// may lag by the length of the suspension until the process has run for minAwake, or
+// until no submission waits. Otherwise, a record could be gone before a waiting
+// submission reads it in its next Refresh.
 type expiryClock struct {
 	// countedSleep is the total length of the suspensions that the expiry clock already
 	// includes.
 	countedSleep time.Duration
 
-	// noticedSleep is the total length of all suspensions until noticedAt. It becomes the
-	// new countedSleep when the process has run for minAwake since noticedAt.
+	// noticedSleep is the total length of all suspensions until noticedAt.
 	noticedSleep time.Duration
 
 	// noticedAt is the time at which a suspension was noticed, by a clock that stops
@@ -33,10 +26,9 @@ type expiryClock struct {
 // event's record within this time.
 const minAwake = 2 * time.Minute
 
-// expiryTime returns the time that decides which records have expired. This is normally
-// the parameter `now`. After a suspension of the machine, it is earlier by the length of
-// the suspension, as long as waiting submissions may need old records (see expiryClock).
-// The result never decreases. The caller holds m.mu.
+// expiryTime returns the time that decides which records have expired: normally the
+// parameter `now`, but possibly earlier after a suspension. It never decreases. The caller
+// holds m.mu.
 func (m *Memory) expiryTime(now Instant) Instant {
 	h, asleep := &m.expiry, m.clock.Asleep()
 	if asleep != h.countedSleep {

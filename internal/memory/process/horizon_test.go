@@ -9,10 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 )
 
-// An event is stored, and then the machine is suspended for an hour. A submission from
-// before the suspension still finds the event's record, because the Memory keeps the
-// record for waiting submissions. A submission from after the suspension does not find
-// the record, because SQS has forgotten the event.
+// After a suspension of an hour, an earlier submission still finds the event's record. A
+// new submission does not find it, because SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
 		"once": func(r *rig) { r.clocks.Asleep += time.Hour },
@@ -37,8 +35,7 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			altered := r.submit("k2", "g", "b")
 			suspend(r)
 			r.Sweep(r.Now())
-			// The next call of Admit frees expired records. It must keep the record with the
-			// key k, because two submissions still need the record.
+			// This Admit frees expired records. It must keep the record with the key k.
 			r.submit("k3", "g", "b").try(stored("m3"))
 			assert.Equal(t, process.LateStored, watcher.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)

@@ -13,19 +13,18 @@ const (
 	// Unknown: this process has not sent the event, or SQS has certainly forgotten it.
 	Unknown State = iota
 
-	// Clear means that a submission is trying to send the event and SQS has refused every
-	// attempt so far. SQS stored nothing.
+	// Clear: SQS has refused every attempt so far, and has stored nothing.
 	Clear
 
-	// InDoubt means that a request with the event is under way, or that an earlier request
-	// ended without proof. SQS may have stored the event.
+	// InDoubt: SQS may have stored the event, because a request is under way or has ended
+	// without proof.
 	InDoubt
 
 	// Stored: SQS confirmed the event.
 	Stored
 
-	// Altered means that something changed the event on its way and SQS stored the changed
-	// message. SQS would drop the event as a duplicate of that message.
+	// Altered: SQS has stored a changed message, and would drop the event as its
+	// duplicate.
 	Altered
 )
 
@@ -53,12 +52,12 @@ type Known struct {
 	UnderWay bool
 
 	// otherUnproven is true if a request is under way, and another request has ended
-	// without proof. Both may have stored the event.
+	// without proof.
 	otherUnproven bool
 
 	// Since is the start of the first attempt that may have stored a message in SQS. In
-	// the State Clear, no attempt has stored a message, and Since is the start of the
-	// last attempt. In the State Unknown, Since is zero.
+	// the State Clear, Since is the start of a refused attempt. In the State Unknown, it
+	// is zero.
 	Since Instant
 
 	forgottenAt Instant
@@ -82,14 +81,12 @@ func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.otherUnproven:
-		// The attempt that started at Since may have ended at the same instant. The
-		// record then expires memorySpan after Since. A request under way does not
-		// prolong this time: SQS may refuse the request.
+		// The attempt that started at Since may have ended immediately. A request under
+		// way does not count: SQS may refuse it.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// The request may end now, and the record then expires after memorySpan. The
-		// field `forgottenAt` assumes that the request ends after window.Request: subtract
-		// this time.
+		// The request may end now, but the field `forgottenAt` assumes an end after
+		// window.Request.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt
@@ -103,46 +100,39 @@ const (
 	// Go: the attempt may start now. Call Record when the attempt has ended.
 	Go Kind = iota + 1
 
-	// LateInDoubt: an earlier attempt may have stored the event, and it is too late for
-	// another attempt. SQS may forget the event before the new attempt arrives, and would
-	// then store the event twice. Judgement.Known describes the earlier attempts.
+	// LateInDoubt: an earlier attempt may have stored the event, and SQS may forget the
+	// event before a new attempt arrives.
 	LateInDoubt
 
-	// LateStored: SQS has already stored the event, so the submission is a duplicate and
-	// needs no attempt. It is also too late for an attempt: SQS may forget the event
-	// before the attempt arrives, and would then store the event twice.
+	// LateStored: SQS has stored the event, so the submission is a duplicate. SQS may
+	// forget the event before a new attempt arrives.
 	LateStored
 
 	// Conflict: this process sent another event with the same dedupe key and a different
 	// payload.
 	Conflict
 
-	// Drift: this process sent an event with the same dedupe key and payload, but with a
-	// different body. The bodies differ only outside the payload, for example in a time.
-	// Memory.Event defines the payload.
+	// Drift: this process sent an event with the same dedupe key and payload (see
+	// Memory.Event), but with a different body.
 	Drift
 
 	// OtherGroup: this process sent an event with the same dedupe key and body, in a
 	// different message group.
 	OtherGroup
 
-	// OtherAttributes: this process sent an event with the same dedupe key, body and
-	// message group, but with different identity attributes. An example is another value
-	// of event_id.
+	// OtherAttributes: this process sent an event that differs only in the identity
+	// attributes.
 	OtherAttributes
 
-	// AlteredBefore: an earlier attempt sent the same dedupe key and body. The message was
-	// changed on its way, and SQS stored the changed message. SQS would drop the event as a
-	// duplicate of the changed message until Judgement.Known.ForgottenAt().
+	// AlteredBefore: an earlier message with the same key and body was changed on its
+	// way. SQS would drop the event until Judgement.Known.ForgottenAt().
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.
 	Concluded
 
-	// Retained: an earlier submission may still need the Memory's old record of the
-	// event, so this submission cannot replace the record yet. SQS has already forgotten
-	// the event. This happens only after a suspension of the machine, normally for at most
-	// two minutes. Ask again later.
+	// Retained: after a suspension of the machine, an earlier submission may still need
+	// the old record. Ask again later, normally for at most two minutes.
 	Retained
 
 	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.

@@ -79,17 +79,15 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// hasSeparate is true if separate records may exist. If two events have the same
-	// dedupe key, the second event gets a separate record, with a key from separateKey.
+	// hasSeparate is true if records with a key from separateKey may exist.
 	hasSeparate atomic.Bool
 
-	// waiting is the number of submissions that wait for their outcome: the first Refresh
-	// adds a submission, and Leave removes it. See expiryClock.
+	// waiting is the number of submissions between their first Refresh and Leave.
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// sent has a record for each event. The record's key is the event's dedupe key, or
-	// the result of separateKey if another event already uses the dedupe key.
+	// sent has each event's record, under the dedupe key or under the key from
+	// separateKey.
 	sent    *window.Window[remembered]
 	numbers groupNumbers
 	expiry  expiryClock
@@ -156,9 +154,8 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sub.made == 0 {
-		// The new submission does not need records that expired during an earlier
-		// suspension of the machine. If no other submission is waiting, this call of
-		// expiryTime lets them expire. Increase m.waiting only afterwards.
+		// Call this before m.waiting grows: without a waiting submission, it lets records
+		// from before a suspension expire.
 		m.expiryTime(now)
 		sub.made = now
 		m.waiting.Add(1)
@@ -255,8 +252,7 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 	case sub.collision.Kind != 0 && !allowCollision:
 		return sub.collision
 	case !own.exists && byKey.exists && byKey.state() == Altered && byKey.value.body == ev.is.body:
-		// An event with the same dedupe key and body was changed on its way to SQS. SQS
-		// would drop this event as a duplicate of the changed message.
+		// SQS would drop this event as a duplicate of the changed message.
 		return Judgement{AlteredBefore, byKey.known(now)}
 	case !own.exists && sub.made > expiry && m.hidesOldRecord(now, expiry, ev, byKey.exists):
 		sub.Retained = true
@@ -339,8 +335,8 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		case duplicate && isNew && id == byKey.messageID():
 			accepted, when = byKey.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
-			// The sequence number does not prove when SQS accepted the first copy. But SQS
-			// still remembers this copy, so SQS accepted it at most window.Interval ago.
+			// SQS still remembers the first copy, so SQS accepted it at most
+			// window.Interval ago.
 			accepted, when = now.Add(-window.Interval), earlierTime
 		}
 		own.confirm(now, sub, id, duplicate)
@@ -376,22 +372,18 @@ type acceptTime uint8
 
 const (
 	// unknownTime: the sequence number contains no time, or a time that proves nothing.
-	// For example, the time is not before the submission's first attempt, or it is
-	// memorySpan ago or earlier.
 	unknownTime acceptTime = iota
 
 	// recentTime: SQS accepted the message less than window.Slack ago. This is the usual
 	// case.
 	recentTime
 
-	// earlierTime: SQS accepted the message before the submission's first attempt (by
-	// more than window.Slack), and less than memorySpan ago. Another submission or
-	// process sent the message.
+	// earlierTime: SQS accepted the message before the submission's first attempt:
+	// another submission or process sent it.
 	earlierTime
 
-	// perhapsEarlierTime: earlierTime is possible but not certain, because the difference
-	// between SQS's clock and this machine's clock is not known exactly. Record does not
-	// report a duplicate, but limits further attempts as if the message were earlier.
+	// perhapsEarlierTime: earlierTime is possible but not certain. It does not prove a
+	// duplicate, but limits further attempts like earlierTime.
 	perhapsEarlierTime
 )
 
@@ -402,8 +394,7 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Le
 	if number == 0 {
 		return 0, unknownTime
 	}
-	// SQS accepted the message between these two times of this machine's wall clock. They
-	// differ if the lead of SQS's clock is known only as a range.
+	// SQS accepted the message between these two times of this machine's wall clock.
 	earliest, latest := number.acceptedAt().Add(-lead.Most), number.acceptedAt().Add(-lead.Least)
 	if ago := m.clock.Wall().Sub(earliest); ago >= 0 && ago < window.Slack {
 		return 0, recentTime
@@ -428,9 +419,8 @@ func (m *Memory) keep(now Instant, ev *Event, own, byKey *record) {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
-	// Ignore the error of put: the Memory is full, and the event's earlier record has
-	// expired. The attempt has already ended and can no longer be refused, so the Memory
-	// forgets the event.
+	// If the Memory is full, it forgets the event: the attempt has ended and can no
+	// longer be refused.
 	_ = m.put(now, ev, own)
 }
 
@@ -477,9 +467,8 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.expiryTime(now))); done && left == 0 {
-		// This process has sent nothing within the last deduplication interval, so SQS
-		// has forgotten all messages with the numbers in m.numbers. The numbers prove
-		// nothing any more.
+		// SQS has forgotten all messages with these numbers, so the numbers prove nothing
+		// any more.
 		m.numbers.clear()
 		m.hasSeparate.Store(false)
 	}

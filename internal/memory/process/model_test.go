@@ -40,9 +40,8 @@ type history struct {
 
 	state process.State // Stored or Altered, else Unknown (see tries)
 	id    string        // message ID
-	// firstStart is the start of the first attempt that may have stored the message, and
-	// lastEnd is the end of the last such attempt. Both are set in the states Stored and
-	// Altered. If SQS refused all attempts, firstStart is the start of the last attempt.
+	// The start of the first and the end of the last attempt that may have stored the
+	// message. After refusals only, firstStart is the start of the last burst.
 	firstStart, lastEnd process.Instant
 }
 
@@ -245,11 +244,9 @@ func collisionOf(msg, byKey message) process.Kind {
 	}
 }
 
-// admit returns the Kind and the Known that the test expects from Memory.Admit or, if the
-// parameter `anyway` is true, from Memory.AdmitAnyway.
-//
-// If the event needs a new record, admit calls isFull to learn whether the Memory returned
-// Full. The model cannot predict this, because the Memory may free expired records late.
+// admit predicts the answer of Memory.Admit or AdmitAnyway. It cannot predict the Kind
+// Full, because the Memory may free expired records late: isFull reports whether the
+// Memory returned Full.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, byKey := m.find(now, a.made, a.message)
 	k := own.known(now)
@@ -350,17 +347,16 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		ago := wall.Sub(at)
 		switch {
 		case duplicate && !known && byKey != nil && byKey.state == process.Stored && byKey.id == r.MessageID:
-			// The message ID belongs to another event, so SQS dropped this event as a
-			// duplicate of the other event. SQS will forget both at the same time.
+			// SQS dropped this event as a duplicate of the other event, and will forget
+			// both together.
 			h.firstStart = min(h.firstStart, byKey.firstStart)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
 			// SQS accepted the message before the submission's first attempt, as the time
 			// in the sequence number shows.
 			h.firstStart = min(h.firstStart, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			// SQS dropped the attempt as a duplicate of an earlier message, and the
-			// sequence number does not show when SQS accepted that message. SQS still
-			// remembers it, so it is at most one interval old.
+			// SQS still remembers the earlier message, so this message is at most one
+			// interval old.
 			h.firstStart = min(h.firstStart, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil

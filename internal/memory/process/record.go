@@ -17,11 +17,11 @@ type remembered struct {
 
 // summary encodes the state of an event in 64 bits:
 //
-//   - Stored: storedFlag, and a hash of SQS's message ID in the other bits.
-//   - Altered: the constant `altered`. SQS stored a changed message.
-//   - In doubt: the number of attempts under way, multiplied by oneAttempt, and the flags
-//     unproven and overlapping in the lowest bits.
-//   - Refused by SQS in all attempts: zero.
+//   - Stored: storedFlag, and a hash of SQS's message ID.
+//   - Altered: the constant `altered`.
+//   - InDoubt: oneAttempt for each attempt under way, and the flags unproven and
+//     overlapping.
+//   - Clear: zero.
 type summary uint64
 
 const (
@@ -31,13 +31,11 @@ const (
 	// event.
 	unproven summary = 2
 
-	// overlapping is set when an attempt starts while another is under way. It is also set
-	// if an attempt that the record does not count ends without proof meanwhile (see
-	// endUnproven). It is cleared when no attempt is under way.
+	// overlapping is set when attempts overlap, also with an attempt that the record does
+	// not count (endUnproven). It is cleared when no attempt is under way.
 	overlapping summary = 4
 
-	// oneAttempt is added to the summary when an attempt starts, and subtracted when the
-	// attempt ends. It is 8, so the lowest three bits stay free for the flags above.
+	// oneAttempt counts one attempt under way. The three bits below hold the flags.
 	oneAttempt summary = 8
 
 	// storedFlag is set only if the event is stored.
@@ -75,15 +73,13 @@ type record struct {
 	key    window.Key   // key of the existing record, or of the record to create
 	at     window.Place // position of the record in Memory.sent
 
-	// firstStart is the start of the first attempt that may have stored the event in SQS.
-	// If SQS refused all attempts, it is the start of the last attempt.
+	// firstStart is the start of the first attempt that may have stored the event in SQS
+	// or, in the State Clear, of a refused attempt.
 	firstStart Instant
 
-	// lastEnd is the end of the last attempt that may have stored the event in SQS: the
-	// instant of SQS's answer or, without an answer, the latest instant at which the
-	// request can reach SQS. It is zero if SQS refused all attempts. It is also zero for
-	// an event in doubt with an attempt under way, because the end of this attempt is
-	// unknown.
+	// lastEnd is the latest instant at which an attempt may have stored the event in SQS.
+	// It is zero in the State Clear, and in the State InDoubt while an attempt is under
+	// way.
 	lastEnd Instant
 
 	value remembered
@@ -174,8 +170,8 @@ func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		// Several attempts overlapped, and their starts are not recorded. All have
-		// started, so none can reach SQS later than window.Request (20 seconds) from now.
+		// The starts of the other attempts are not recorded, but none can reach SQS later
+		// than this.
 		r.lastEnd = now.Add(window.Request)
 	}
 }
@@ -199,8 +195,7 @@ func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) rec
 	if !w.To.IsZero() {
 		r.lastEnd = instantOf(w.To)
 	}
-	// SQS has forgotten the changed message that it stored in place of the event. It would
-	// now store the event, so an attempt may start as if there were no record.
+	// SQS has forgotten the changed message, so it would now store the event.
 	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
@@ -222,11 +217,9 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns the event's own record, and the record under the event's dedupe key. The
-// second record belongs to another event if that event used the dedupe key first.
-//
-// A submission from before a suspension of the machine also finds records that expired
-// during the suspension, because it could not call Refresh in time.
+// find returns the event's own record, and the record under its dedupe key, which may be
+// of another event. A submission from before a suspension may also find records that
+// expired meanwhile.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, byKey record) {
 	at := max(sub.made, m.expiryTime(now))
 	byKey = m.lookup(now, at, ev.key, ev.at)
@@ -248,17 +241,14 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 	was := r.messageID()
 	switch {
 	case was != 0 && was == id:
-		// SQS answered with the same message ID as before. A duplicate does not restart
-		// SQS's deduplication interval (F-020), so the record does not change.
+		// A duplicate does not restart SQS's deduplication interval (F-020).
 	case was != 0 && duplicate:
-		// SQS dropped the attempt as a duplicate of a message with another ID, stored at
-		// an unknown time. Keep the record as if SQS had stored this message now: to keep
-		// a record for too long does no harm.
+		// SQS stored the other message at an unknown time. Assume now: to keep a record
+		// for too long does no harm.
 		r.lastEnd = now
 	case was != 0 || !r.exists:
-		// SQS stored a second copy of the event, or the event's record is missing. The
-		// record now begins with this submission's attempts. If the copy is older, the
-		// caller (Memory.Record) lowers firstStart.
+		// SQS stored a second copy, or the record is missing. If the copy is older,
+		// Memory.Record lowers firstStart.
 		r.firstStart, r.lastEnd = sub.earliestStart(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now

@@ -5,13 +5,10 @@ import (
 	"time"
 )
 
-// sequence is SQS's sequence number of a message minus 2^64: SQS's numbers have 65 bits,
-// and the highest bit is always 1. Zero means no number, or a number in an unknown
-// format, for example from an emulator of SQS.
-//
-// A sequence divided by perMilli is the time at which SQS accepted the message, in
-// milliseconds since 1970. The remainder is the message's position within the millisecond
-// (F-008; observed but not documented).
+// sequence is SQS's sequence number minus 2^64, because SQS's numbers have 65 bits. Zero
+// means no number, or an unknown format. Divided by perMilli, a sequence is the time at
+// which SQS accepted the message, in milliseconds since 1970 (F-008; observed but not
+// documented).
 type sequence uint64
 
 const perMilli = 256_000
@@ -46,8 +43,8 @@ func parseSequence(text string) sequence {
 // with the number other, or whether the numbers are equal. Both numbers must be from one
 // message group, because numbers increase only within a group (F-009 b, F-041).
 func (s sequence) isNotAfter(other sequence) bool {
-	// If the numbers differ by sequenceSpan or more, their order proves nothing: the
-	// source of the numbers, for example an emulator of SQS, may have started again.
+	// A larger difference proves nothing: the numbers of an emulator may have started
+	// again.
 	return s != 0 && s <= other && other-s < sequenceSpan
 }
 

@@ -10,8 +10,8 @@ type Submission struct {
 	// event, Known keeps this fact even after the Memory has forgotten the event.
 	Known Known
 
-	// collision is the judgement if another message was sent with the event's dedupe key;
-	// otherwise zero. It remains after the other message's record has expired.
+	// collision is the judgement about another message with the dedupe key, or zero. It
+	// may outlast the other message's record.
 	collision Judgement
 
 	made         Instant // instant of the first Refresh, or zero
@@ -21,10 +21,8 @@ type Submission struct {
 	// of the first attempt.
 	groupHighest sequence
 
-	// priorID is the hash of the event's message ID if SQS had stored the event before
-	// this submission's first attempt, else zero. If SQS answers with the same ID, the
-	// submission is a duplicate. With AdmitAnyway, the ID may be of another event with
-	// the same dedupe key.
+	// priorID is the hash of the message ID that was known before the submission's first
+	// attempt, else zero. With AdmitAnyway, it may be the ID of another event.
 	priorID summary
 
 	// began is the start of the current attempt; zero if no attempt is under way.
@@ -39,9 +37,8 @@ type Submission struct {
 	// storedID is the hash of the message ID if the event was already stored, else zero.
 	storedID summary
 
-	// recordEnd is a copy of record.lastEnd, before begin sets it to zero. If SQS refuses
-	// the attempt, endCounted restores lastEnd. recordEnd is zero unless the event was in
-	// doubt without an attempt under way.
+	// recordEnd is the earlier record.lastEnd, which endCounted restores if SQS refuses
+	// the attempt. Zero means no earlier end.
 	recordEnd Instant
 
 	// counted reports that the record counts the attempt as under way. It is false if the
@@ -59,8 +56,8 @@ type Submission struct {
 	concluded bool // Conclude was called: no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt, and Record reported no duplicate
 
-	// mayFree lets Release free the event's record if SQS refused all attempts. A
-	// submission without attempts must not free the record of other submissions.
+	// mayFree permits Release to free the event's record. It is false for a submission
+	// without attempts.
 	mayFree bool
 }
 
@@ -95,8 +92,8 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 		// Another message has the dedupe key.
 		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
 	case own.exists, other.State != InDoubt && other.State != Stored, expiry < other.keptUntil():
-		// There is no collision any more. Before keptUntil, the other message's record
-		// cannot have expired: if it is gone, SQS refused the other message.
+		// Before keptUntil, the other record cannot have expired, so SQS refused the
+		// other message.
 		sub.collision = Judgement{}
 	}
 }
@@ -117,7 +114,6 @@ func (sub *Submission) earliestStart() Instant {
 	if sub.counted {
 		return sub.recordStart
 	}
-	// SQS has now confirmed a newer copy than the copy stored before this attempt. An
-	// attempt of this submission stored the newer copy.
+	// SQS confirmed a newer copy, stored by an attempt of this submission.
 	return sub.firstAttempt
 }

@@ -29,9 +29,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, watcher.sub.Known.State)
 	watcher.release()
 
-	// The same happens again, but the watcher calls Admit one nanosecond later. The
-	// record may now have expired, so its absence proves nothing. SQS may have stored the
-	// event, and Admit must refuse the attempt.
+	// One nanosecond later, the record may have expired. Its absence then proves nothing,
+	// so Admit must refuse the attempt.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()
@@ -43,9 +42,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// The first submission's attempt gets no answer, and the Memory forgets it after some
-	// minutes. But the watcher has noted the attempt in Refresh, so Admit must refuse the
-	// watcher's attempt: SQS may have stored the event.
+	// The Memory forgets an attempt without an answer. The watcher has noted it in
+	// Refresh, so Admit must refuse the watcher's attempt.
 	watcher = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")
@@ -60,9 +58,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// Another submission makes two attempts: the first gets no answer, and the second is
-	// stored. If the watcher calls Refresh too late, it knows only the first attempt. If
-	// it calls Refresh once a minute, it knows that the event is stored.
+	// The first of two attempts gets no answer, and the second is stored. A watcher that
+	// calls Refresh too late knows only the first.
 	watcher = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)
@@ -82,9 +79,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	}
 	assert.Equal(t, process.LateStored, watcher.admit().Kind)
 
-	// An earlier attempt has got no answer when the watcher is submitted. Ten minutes
-	// later, the Memory has forgotten this attempt, and another submission stores the
-	// event. The watcher must learn that the event is stored.
+	// The watcher knows an attempt that the Memory has forgotten. It must still learn
+	// that another submission stored the event.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
 	watcher = r.submit("k", "g", "b")
@@ -141,8 +137,7 @@ func TestCopies(t *testing.T) {
 	assert.Zero(t, b.look(), "the last one frees the record")
 	assert.Zero(t, r.Len(r.Now()))
 
-	// The requests of submissions a and b are under way at the same time. Request a gets
-	// no answer, and SQS refuses request b.
+	// Of two overlapping requests, one gets no answer, and SQS refuses the other.
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
 	b.goes()
@@ -158,8 +153,8 @@ func TestCopies(t *testing.T) {
 	b.record(refused)
 	assert.Equal(t, end.Add(span), b.look().ForgottenAt(), "one at a time")
 
-	// The requests of submissions a and b are under way at the same time. SQS confirms
-	// request a. Whatever the result of request b, the event stays stored.
+	// SQS confirms one of two overlapping requests. Whatever the result of the other, the
+	// event stays stored.
 	r.pass(time.Hour)
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()

@@ -101,8 +101,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The second round repeats a claim if its fingerprint (hash) and the record's were
-	// computed in different ways, but compareBodies found that the event is the same.
+	// The second round is for claims whose fingerprints could not be compared in the
+	// first.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -178,9 +178,8 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 // takePrepared returns the judgement for Ask if it is already known. The zero Judgement
 // means that Ask must call the store.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
-	// The store has recorded another message for the event. This message may have been
-	// sent, so only this message may be sent again, even with FailOpen. Otherwise, SQS
-	// might store both messages.
+	// The recorded message may have been sent. Do not send another, even with FailOpen:
+	// SQS might store both.
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
 	}
@@ -194,12 +193,9 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 	return Judgement{}
 }
 
-// claim writes the requests in one call of the store. After ErrAmbiguous (the store may or
-// may not have made the claims), it makes a second call. With FailOpen, it makes no call
-// during a pause (pauseAfterFailure).
-//
-// The leases count from begin, the start of the last call. ambiguous reports whether a call
-// returned ErrAmbiguous.
+// claim writes the requests in one store call, and once more after ErrAmbiguous (the
+// store may or may not have made the claims). The leases count from begin, the start of
+// the last call.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isPaused() {
 		return 0, nil, false, errDown
@@ -291,15 +287,10 @@ const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
-// compareBodies decides whether a claim and the store's record are for the same event if
-// their fingerprints (hashes) were computed in different ways (Fingerprint.Spec) and
-// cannot be compared. It computes the hash of the record's body in the claim's way, and
-// returns:
-//
-//   - Undecided if the event is the same. compareBodies copies the record's fingerprint
-//     to the claim, and the caller must judge or make the claim again.
-//   - Conflict if the event is a different one.
-//   - Unjudged if no hash can be computed.
+// compareBodies compares a claim with the store's record if their fingerprints were
+// computed in different ways (Fingerprint.Spec). If the event is the same, it copies the
+// record's fingerprint to the claim and returns Undecided: the caller must judge or make
+// the claim again. Otherwise, it returns Conflict or Unjudged.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -431,10 +422,9 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage returns the judgement if the store has recorded other bytes or
-// another message group than the claim has. This is normally Other: the caller must call
-// Adopt and send the recorded message. After maxAdoptions calls of Adopt, the judgement
-// is Wait, to prevent an endless loop.
+// judgeOtherMessage judges a claim if the store has recorded other bytes or another
+// message group. After maxAdoptions calls of Adopt, the judgement Wait prevents an
+// endless loop.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	// A message is damaged, and must not be sent, if it does not match its hash (Seal).

@@ -87,7 +87,6 @@ type Claimant struct {
 	counts  counts
 
 	// pauseUntil is the end of a pause, as a reading of Options.Now; 0 means no pause.
-	// Until then, optional calls of the store are skipped.
 	pauseUntil atomic.Int64
 
 	writer idempotency.Writer // the store as a Writer; nil if it does not implement Writer
@@ -241,21 +240,17 @@ const (
 	// Duplicate: the event is stored. Claim.Known has the result.
 	Duplicate
 
-	// Wait: no attempt may start now: for example, another claimant has claimed the event,
-	// or the store does not answer. Call Ask again after Judgement.Delay.
+	// Wait: no attempt may start now. Call Ask again after Judgement.Delay.
 	Wait
 
-	// Other: the store's record of the event has another message: other bytes or another
-	// group. The recorded message may have been sent, so this submission must send the
-	// recorded message. Call the claim's method Adopt, and then call Ask again.
+	// Other: the store's record has other bytes or another group. Only the recorded
+	// message may be sent: call Claim.Adopt, and then Ask again.
 	Other
 
-	// Late: the store granted the claim. But an earlier attempt is in doubt, and it is
-	// too late for a resend, so no attempt may start.
+	// Late: the store granted the claim, but it is too late to resend an event in doubt.
 	Late
 
-	// Unresolved: the store refused the claim. An attempt under another claim is in
-	// doubt, and it is too late to send the event again. Err is an
+	// Unresolved: like Late, but the store refused the claim. Err is an
 	// [*idempotency.UnresolvedError].
 	Unresolved
 
@@ -315,13 +310,12 @@ func (k *Claim) setClear() {
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
 	if r.DoubtSince.IsZero() {
-		// The record has no times: for example, another claimant was writing it, and the
-		// store could not read it. Assume that the other claim begins now.
+		// For example, another claimant was writing the record. Assume that its claim
+		// begins now.
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
-	// The other claimant may send until its lease ends, normally at LeaseUntil. If this
-	// claim is granted, the other lease had ended when the store answered (ReadAt), and
+	// The other claimant may send until its lease ends. If this claim is granted,
 	// LeaseUntil is the end of the new lease.
 	lastSend := r.LeaseUntil
 	if out.Decision.Granted() {

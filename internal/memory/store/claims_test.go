@@ -94,8 +94,8 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		// The answer comes so late that the rest of the lease is one nanosecond too short
-		// for an attempt. The fake store does not stop at the store timeout.
+		// The rest of the lease is one nanosecond too short. The fake store does not stop
+		// at the store timeout.
 		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)
@@ -252,8 +252,7 @@ func TestAmbiguous(t *testing.T) {
 		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
 		require.EqualValues(t, 1, r.record("k").Fence)
 
-		// The store makes the claim, but its answer is lost, even after Ask has repeated
-		// the call. The next Ask renews the claim.
+		// The answers of both calls of this Ask are lost. The next Ask renews the claim.
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
 		k := r.event("other")
 		require.Equal(t, store.Wait, r.ask(k).Kind)

@@ -95,10 +95,9 @@ func (l *finishQueue) sleep(d time.Duration) {
 	}
 }
 
-// writeBatch writes a batch of updates to the store and returns one error for each
-// update. If the store is not a Writer, writeBatch makes one call for each update, all at
-// the same time. After ErrAmbiguous (the store may or may not have written the update), it
-// repeats such a call once.
+// writeBatch writes a batch of updates and returns one error for each update. Without a
+// Writer, it makes one call for each update, and repeats the call once after
+// ErrAmbiguous.
 func (c *Claimant) writeBatch(batch []*queuedUpdate) []error {
 	// No other error replaces errEnded if the store ends the goroutine of a call
 	// (runtime.Goexit).
@@ -170,18 +169,12 @@ func finishings(batch []*queuedUpdate) []idempotency.Finishing {
 	return out
 }
 
-// applyAnswers handles the store's answers to a batch of updates: errs[i] is the error of
-// batch[i].
+// applyAnswers removes or drops each update of a batch, or queues it again after a
+// failure. errs[i] is the error of batch[i].
 //
-//   - An update is removed if the store wrote it, or refused it because the claim is not
-//     current any more (ErrStaleClaim).
-//   - An update is dropped, and counted as lost, if it is invalid, if the store is
-//     closed, or if the update was queued more than keepTrying ago.
-//   - Any other update failed and is queued again.
-//
-// At the end, applyAnswers calls the waiters of all removed and dropped updates. After
-// ErrUnwritable, it also calls the waiters of an update that is queued again, because the
-// store refuses every write until an operator repairs the store.
+// At the end, it calls the waiters of all removed and dropped updates. After
+// ErrUnwritable, it also calls the waiters of an update that is queued again: no write
+// succeeds until an operator repairs the store.
 func (c *Claimant) applyAnswers(batch []*queuedUpdate, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false

@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// gatherTime is the normal pause of the method `drain` before it writes queued updates
-	// to the store. If the store is a Writer and a new claim is made during the pause,
-	// the store call for the claim also writes the updates.
+	// gatherTime is the normal pause of the method `drain` before each write. Meanwhile,
+	// the store call for a new claim may write the queued updates.
 	gatherTime = time.Millisecond
 
 	// maxFinishCalls is the maximum number of concurrent Finish calls, for a store without a
@@ -24,8 +23,7 @@ const (
 	// block.
 	paceFrom = 512
 
-	// maxQueued is the maximum number of store updates (results and releases) in the
-	// queue. If the queue is full, each new update replaces the oldest update, which is
+	// If maxQueued store updates are queued, each new update replaces the oldest, which is
 	// lost. After a failed write, an update older than keepTrying is dropped.
 	maxQueued  = 10_000
 	keepTrying = time.Hour
@@ -242,8 +240,7 @@ func (c *Claimant) enqueue(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 	c.mu.Unlock()
 	if len(dropped) > 0 {
-		// A separate goroutine calls the waiters, because the caller of enqueue may hold
-		// a lock that the method Recorded of a waiter needs.
+		// The caller of enqueue may hold a lock that the method Recorded needs.
 		go callWaiters(dropped, false)
 	}
 }

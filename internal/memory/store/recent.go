@@ -49,10 +49,8 @@ func (l *finishQueue) noteUnrecorded(k *Claim, unrecorded bool) {
 	}
 }
 
-// resume gives the claim k the token of an earlier claim of the event, if keepToken has
-// kept the token. The store may have granted the earlier claim, but its answer was lost.
-// With the same token, the store renews the claim, and this submission need not wait
-// until the lease ends. The caller holds mu.
+// resume gives k the kept token of an earlier claim whose answer was lost. If the store
+// had granted that claim, k renews it and need not wait. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return

@@ -35,8 +35,8 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				require.Equal(t, idempotency.Running, r.record("k").Status)
 
 				second, third := r.event("k"), r.event("k")
-				// LookUp takes the kept token for its claim. The claim is not granted, so
-				// Release keeps the token for the next claim.
+				// LookUp takes the kept token, and Release keeps it again for the next
+				// claim.
 				r.look(second)
 				r.Release(second)
 				second = r.event("k")

@@ -111,8 +111,7 @@ func (e *emulator) processorTime() float64 {
 	if err != nil {
 		return 0
 	}
-	// Begin with field 3, because field 2 (the program's name in parentheses) may contain
-	// spaces. User time is field 14 of the file, and system time is field 15.
+	// fields[0] is field 3 of the file: field 2 (a name in parentheses) may contain spaces.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
 		return 0

@@ -18,8 +18,7 @@ type peer struct {
 	command func(ctx context.Context, dir, port string) (*exec.Cmd, error)
 
 	// oneAtATime marks a slow emulator that gives a message to two receivers if requests
-	// overlap. The measurement sends such an emulator one request at a time, and at most
-	// 100 messages.
+	// overlap.
 	oneAtATime bool
 }
 

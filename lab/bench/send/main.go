@@ -80,11 +80,11 @@ type side struct {
 	plain bool // uses the SDK's default client
 	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
 	least float64 // minimum rate relative to the first side; 0 means no target
-	// most is the maximum processor time relative to the first side; 0 means no target. With
-	// this target, a side must also make no more allocations per event than the first side.
+	// most is the maximum processor time relative to the first side; 0 means no target. A
+	// target also forbids more allocations.
 	most float64
-	// bound is the highest possible rate in messages per second if the order of each
-	// message group is kept; 0 means that it is not known.
+	// bound is the highest rate that the order within groups permits, in messages/s; 0
+	// means unknown.
 	bound  float64
 	wall   []float64
 	cpu    []float64

@@ -67,8 +67,7 @@ func againstQuota(ctx context.Context, quota int, length time.Duration) (missed 
 		})
 	}
 	calls, throttled := float64(client.calls.Load()), float64(client.throttled.Load())
-	// The server permits a burst of one second's calls at the start. In total it permits
-	// the quota for the elapsed time and this burst.
+	// The server permits a burst of one second's calls at the start.
 	allowed := float64(quota) * (time.Since(start).Seconds() + 1)
 	if err := p.Close(ctx); err != nil {
 		return 0, err

@@ -191,8 +191,7 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		sealed()
 		return
 	}
-	// The 64 callers claim and finish about 10,000 keys. Then they claim these keys again,
-	// at random: these claims are the duplicates.
+	// Claim and finish about 10,000 keys. Later claims of these keys are the duplicates.
 	var settled []idempotency.Claim
 	var wg sync.WaitGroup
 	var mu sync.Mutex

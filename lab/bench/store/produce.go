@@ -25,12 +25,10 @@ type command struct {
 }
 
 const (
-	// target is the minimum rate of a producer with a store, as a share of the rate of a
-	// producer without a store.
+	// target is the minimum rate with a store, relative to the rate without a store.
 	target = 0.35
 
-	// roundTrip is the duration of a request to the fake SQS. A request within an AWS
-	// region typically takes as long. The measurement also runs without this delay.
+	// roundTrip is the duration of a request to the fake SQS, typical within an AWS region.
 	roundTrip = 5 * time.Millisecond
 
 	inFlight = 10

@@ -67,8 +67,8 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		turns, o := rounds, command{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// n IDs arrive in five minutes of simulated time. With 5 % more IDs, the phase
-			// "fill" is longer than five minutes, so the first IDs expire.
+			// n IDs arrive in five simulated minutes. With 5 % more IDs, the first IDs
+			// expire.
 			o.Count = (n + n/20) / rounds
 		case "stall":
 			turns, o.Count = 5, stallClaims

@@ -24,15 +24,9 @@ type command struct {
 	Count int
 }
 
-// phases are the parts of the measurement, in order:
-//   - "fill" and "insert" claim new IDs
-//   - "again" claims each new ID twice
-//   - "inside" looks up the oldest remembered IDs
-//   - "outside" looks up the most recently expired IDs
-//   - "hit" looks up remembered IDs, and "miss" unknown IDs
-//   - "stall" measures the longest claim
-//   - "memory" counts the bytes
-//   - "gc" measures one garbage collection
+// phases are the parts of the measurement, in order. The phase "again" claims each new ID
+// twice. The phase "inside" looks up the oldest remembered IDs, and "outside" the most
+// recently expired IDs.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is the result of a worker for one command.

@@ -238,8 +238,8 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	if err := b.setGroupAndAttributes(m, event); err != nil {
 		return nil, err
 	}
-	// Check the rules first, because a finding names the rule and the place of the fault.
-	// An error of json.Unmarshal does not.
+	// Check first: a finding names the place of the fault, an error of json.Unmarshal does
+	// not.
 	err := b.check(m)
 	if err == nil {
 		err = json.Unmarshal(canonical, &is)

@@ -44,8 +44,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		now, next := h.state(r.URL.Query().Get("queue"))
 		if !bytes.Equal(now, last) || time.Since(sent) >= idle {
-			// If the page does not receive the write within h.patience, the write fails
-			// and the stream ends. The page then connects again.
+			// After h.patience, the write fails. The page then connects again.
 			if err := answer.SetWriteDeadline(time.Now().Add(h.patience)); err != nil {
 				return
 			}
@@ -90,8 +89,7 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	defer s.mu.Unlock()
 	if begun := time.Now(); s.text == nil || !begun.Before(s.next) {
 		s.text = h.read(queues, shown)
-		// Before the next read, wait at least ten times as long as this read took, so that
-		// a large queue does not keep the server busy with reads.
+		// A large queue must not keep the server busy with reads.
 		s.next = time.Now().Add(max(h.every, 10*time.Since(begun)))
 	}
 	return s.text, max(time.Until(s.next), time.Millisecond)

@@ -21,12 +21,11 @@ func (e *UncleanError) Error() string {
 
 // The method `cleanUp` receives messages until it reaches one of these limits.
 const (
-	// maxForeign is the number of nonempty answers in a row with only other senders'
-	// messages. SQS may return these messages again and again.
+	// maxForeign limits nonempty answers in a row with only other senders' messages. SQS
+	// may repeat these messages.
 	maxForeign = 3
-	// maxEmpty is the number of answers in a row without messages. SQS waits a second
-	// before such an answer, in total longer than hiddenFor. If an answer was lost on the
-	// network, its messages become visible in this time, and are received again.
+	// maxEmpty limits empty answers in a row, each after a wait of a second. In this time,
+	// the messages of a lost answer become visible again.
 	maxEmpty = hiddenFor + 2
 )
 

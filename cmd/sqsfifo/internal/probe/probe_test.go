@@ -254,8 +254,8 @@ type lossy struct {
 
 func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if l.receives++; l.receives == 1 {
-		// Discard this answer. Its messages are now hidden, as if the answer had been
-		// lost on the network. The receive below stands for the SDK's retry.
+		// Discard this answer, so its messages stay hidden. The receive below stands for
+		// the SDK's retry.
 		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil {
 			return nil, err
 		}

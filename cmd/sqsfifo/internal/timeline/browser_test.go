@@ -127,8 +127,8 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Contains(t, text("#card"), `unique_key is "2025-12-20" instead of "2025-12-04"`)
 	tab.Picture("timeline-few-hover")
 
-	// A click in the list of findings selects the message and opens the card with the
-	// difference. The view does not move, and the list entry keeps the keyboard focus.
+	// A click in the list of findings does not move the view, and the entry keeps the
+	// focus.
 	type state struct{ From, To, Top float64 }
 	view := func() state {
 		return browsertest.Value[state](tab, "({from: sqsfifoPage.view.from, to: sqsfifoPage.view.to, top: document.getElementById('scroll').scrollTop})")
@@ -144,8 +144,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Click("#card button") // goes to message 4
 	assert.Equal(t, "4", attribute(tab, "selected"))
 
-	// A tile is a button that filters the list of findings by kind. A chip is a button that
-	// filters the list by cause.
+	// A tile filters the list of findings by kind, a chip by cause.
 	tab.Click(`#tiles [data-kind="lost"]`)
 	assert.Equal(t, fmt.Sprint(r.kinds[Lost]), attribute(tab, "listed"))
 	assert.Equal(t, "true", browsertest.Value[string](tab, `document.querySelector('#tiles [data-kind="lost"]').getAttribute("aria-pressed")`))
@@ -307,8 +306,7 @@ func TestLargePageInBrowser(t *testing.T) {
 	assert.Equal(t, "100000", attribute(tab, "messages"))
 	t.Logf("%d bytes, opened in %s ms, first picture of %s shapes", info.Size(), attribute(tab, "opened"), attribute(tab, "shapes"))
 	tab.Picture("timeline-100k-dark")
-	// At this zoom, a column stands for many messages. Move the pointer until a card
-	// (tooltip) without a message number describes a column.
+	// A card (tooltip) without a message number describes a column of many messages.
 	counted := ""
 	for x := 600.0; x < 900 && counted == ""; x += 13 {
 		tab.Move(x, 300)

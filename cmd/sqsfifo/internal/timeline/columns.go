@@ -18,8 +18,8 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id has the deduplication IDs of stored messages: the first 8 bytes if the ID is a
-	// SHA-256, otherwise (flagOtherID) an index in otherIDs.
+	// id is only for stored messages: the first 8 bytes of the SHA-256, or with flagOtherID
+	// an index in otherIDs.
 	id        []byte
 	original  []byte // only for suppressed messages: number of the row minus number of the original
 	collision []byte // only with flagCollides: row number minus number of the message with the same key
@@ -142,8 +142,7 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.original), Other: b64(c.collision),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.otherIDs.list, Texts: c.errorTexts.list,
 	}
-	// The rows of a complete page have the numbers 1, 2, 3 and so on, so the page does
-	// not need the numbers.
+	// The rows of a complete page are numbered 1, 2, 3 and so on.
 	if !complete {
 		p.Number = b64(c.number)
 	}

@@ -104,8 +104,8 @@ type Recorder struct {
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
-	// kept has the findings (at most MaxFindings of each kind) and their related messages.
-	// If the field `all` is nil, the page shows only the messages in kept.
+	// kept has at most MaxFindings findings of each kind, and their related messages. The
+	// page shows it if the field `all` is nil.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int

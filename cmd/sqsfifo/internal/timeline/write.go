@@ -96,9 +96,8 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 // keptRows returns the rows of the findings and of their related messages, one row for each
 // message, sorted by number.
 func (r *Recorder) keptRows() *columns {
-	// A message may have several rows: one as a finding, with flags, and one for each finding
-	// that it is related to, with flags 0. Sort the row with flags first, because CompactFunc
-	// keeps the first.
+	// A message may have several rows. CompactFunc must keep the row of its finding, the
+	// only row with flags.
 	slices.SortStableFunc(r.kept, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), -cmp.Compare(a.flags, b.flags))
 	})

@@ -3,23 +3,20 @@ package flow
 // These limits end a search in programs with cycles. A search that reaches a limit stops,
 // so the analyzer may miss a violation.
 const (
-	// maxSteps is the largest number of values that one trace visits. A trace is the
-	// backward search for the origins of one value.
+	// maxSteps is the largest number of values that one trace, a backward search, visits.
 	maxSteps = 20000
 
 	// MaxCalls is the largest depth of nested calls that a trace enters.
 	MaxCalls = 4
 
-	// Another search finds all writes to one variable. It visits at most maxWrites
-	// values, and enters nested calls to the depth maxWriteCalls.
-	maxWrites     = 4096
-	maxWriteCalls = 4
+	// Limits of the search for all writes to one variable.
+	maxWrites     = 4096 // visited values
+	maxWriteCalls = 4    // depth of nested calls
 
 	// maxPath is the largest length of an AccessPath.
 	maxPath = 8
 
-	// maxResults is the largest number of entries in one NondetFact. Each entry is a part
-	// of a function's results that comes from a clock or a random source.
+	// maxResults is the largest number of entries in one NondetFact.
 	maxResults = 16
 
 	// MaxUnwraps is the largest number of steps from a value back to the value that it
@@ -35,8 +32,8 @@ const (
 	// in a slice in a struct.
 	maxTypeDepth = 4
 
-	// maxErrorFlow is the largest number of variables through which the analysis follows
-	// the error of a send, from the send to the test of the error.
+	// maxErrorFlow is the largest number of variables between a send and the test of its
+	// error.
 	maxErrorFlow = 4
 )
 

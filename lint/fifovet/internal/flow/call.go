@@ -156,9 +156,8 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles a call of a function in another package. The fact lists the parts of
-// the function's results that contain a clock reading or a random value. If such a part
-// overlaps with the traced part, endAtFact ends the trace at the call and returns true.
+// endAtFact ends the trace, and returns true, if a clock reading or random value listed
+// in the fact overlaps with the traced part of the call's result.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

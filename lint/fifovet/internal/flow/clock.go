@@ -9,11 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followRounding handles a call of a time.Time method whose result contains only a part
-// of the time, such as the year or the hour. It reports whether it handled the call.
-//
-// A method such as Truncate or Year ends the trace with FromBucket, because a retry
-// nearly always gets the same rounded time as the first attempt.
+// followRounding handles a call of a time.Time method such as Year, and reports whether
+// it did. A rounded time ends the trace with FromBucket, because a retry nearly always
+// gets the same one.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -26,8 +24,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			// A time rounded to one second or less is still like an exact time: a retry
-			// usually gets another value than the first attempt.
+			// Rounded to one second or less: a retry usually gets another time.
 			return false
 		}
 		return bucket()
@@ -109,8 +106,8 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		// If the program adds up numbers from a map, the random order of the map does not
-		// change the sum. Treat all integer operations like sums.
+		// The order of a map does not change a sum. Treat all integer operations like
+		// sums.
 		l.ignoreOrder = true
 	}
 	t.Value(v.X, l)

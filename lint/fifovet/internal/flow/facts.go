@@ -148,9 +148,8 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// callsOf lists the parameters that fn calls in a loop until the call succeeds, with
-// Again true. If fn has a name such as Retry, but does not call a parameter `again` after a
-// failure, callsOf lists the parameter with Again false, because the name is misleading.
+// callsOf lists the parameters that fn calls until the call succeeds (Again is true).
+// Again is false if only fn's name, such as Retry, suggests such calls.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

@@ -6,9 +6,8 @@ import "regexp"
 // name, where no better information is available. TestNames has examples for each
 // expression.
 var (
-	// idPackage matches the paths of packages that make identifiers, such as
-	// github.com/google/uuid. Callers first remove a major version, such as /v2, from the
-	// end of the path.
+	// idPackage matches paths of packages that make identifiers. Callers first remove a
+	// major version such as /v2.
 	idPackage    = regexp.MustCompile(`(^|[^a-z])(short)?(uuid|guid|ulid|ksuid|xid|nanoid|cuid2?|shortid|uniuri)$`)
 	majorVersion = regexp.MustCompile(`(/v[0-9]+|\.v[0-9]+)$`)
 
@@ -38,9 +37,8 @@ var (
 	// linkedName matches variables set by the linker (-ldflags -X).
 	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
-	// pointerHelperName matches names of functions that only convert T to *T or *T to T:
-	// Ptr, StringPtr, ToString, Of, P. It does not match a name such as Lookup, because a
-	// function with this name does more, even if it takes a T and returns a *T.
+	// pointerHelperName matches names of functions that only convert T to *T or *T to T.
+	// A function Lookup may have the same types, but does more.
 	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
 
 	// retryName matches functions that call an argument until it succeeds. hookName matches

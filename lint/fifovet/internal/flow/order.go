@@ -8,9 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// noteMapOrder is called when the traced value comes from a range over a map. It adds an
-// origin of kind FromOrder to the trace, because the order is random. It does nothing if
-// the order does not matter, for example because later code sorts the values.
+// noteMapOrder adds an origin of kind FromOrder for a range over a map, unless the order
+// does not matter.
 func (t *Tracer) noteMapOrder(v ssa.Value, l Place) {
 	if !l.ignoreOrder {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)

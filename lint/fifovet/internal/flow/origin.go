@@ -108,7 +108,7 @@ type Place struct {
 	Mixed bool // see Origin.Mixed
 
 	// ignoreOrder is true if the random order of a map does not matter, for example
-	// because the program sorts the values, puts them into a map or adds them up.
+	// because the values are sorted.
 	ignoreOrder bool
 }
 

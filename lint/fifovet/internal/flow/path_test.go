@@ -52,8 +52,7 @@ func TestAccessPathIsAValue(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	elements := []string{"A", "B", "[a]", "[b]"}
 	random := func() AccessPath {
-		// With spare capacity, the second append to p would overwrite the elements added
-		// by the first. The test then fails unless Then makes a copy.
+		// The spare capacity makes the test fail if Then appends without a copy.
 		p := make(AccessPath, r.IntN(4), 8)
 		for i := range p {
 			p[i] = elements[r.IntN(len(elements))]

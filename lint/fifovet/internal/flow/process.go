@@ -173,10 +173,8 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod looks up the methods in names, one after the other. It continues the
-// trace in the first method that the type has, unless the method belongs to another
-// package. It adds only origins of the kinds FromSource (such as a clock) and FromOrder
-// (random map order).
+// followFirstMethod traces the results of the first named method that the type has, if
+// this package declares it. It keeps only FromSource and FromOrder origins.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

@@ -162,9 +162,8 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				// The variable's address goes into a message, for example as the pointer
-				// to the queue's URL. No code changes the variable through this pointer,
-				// so ignore it.
+				// The address goes into a field such as QueueUrl. No code changes the
+				// variable through it.
 				continue
 			}
 		case *ssa.UnOp:

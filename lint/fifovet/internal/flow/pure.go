@@ -50,8 +50,7 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		// The package makes IDs. Functions such as Parse depend only on their arguments.
-		// Functions such as New do not, but callers exclude them with SourceOf.
+		// The package makes IDs. Callers exclude functions such as New with SourceOf.
 		return true
 	}
 	return IsPointerHelper(obj)

@@ -27,8 +27,8 @@ func Retries(obj *types.Func) bool {
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for closureFn, made := range p.closures {
-		// Skip closures of other functions. The closure for a method value such as c.send
-		// has a generated function, with the same Object as the method.
+		// The closure of a method value such as c.send has a generated function with the
+		// method's Object.
 		if closureFn != fn && (closureFn.Object() == nil || closureFn.Object() != fn.Object()) {
 			continue
 		}
@@ -73,12 +73,9 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn calls its parameter with the number param again
-// until the parameter succeeds. Instead of calling the parameter, fn may pass it to
-// another function of this package.
-//
-// If fn does anything else with the parameter, such as storing it in a variable, the
-// answer is unknown, and known is false.
+// callsParamAgain reports whether fn, directly or through another function, calls the
+// parameter with this number again until it succeeds. If fn uses the parameter in another
+// way, known is false.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -50,14 +50,12 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 	return fn
 }
 
-// implementation returns the method that runs when the program calls a method of an
-// interface. It returns nil unless exactly one type implements the interface, in this
-// package or in an imported package of the same module (see SameProgram). A named
-// interface must also be declared in this module.
+// implementation returns the method that an interface call runs. It returns nil unless
+// exactly one type of this module, declared here or imported, implements the interface. A
+// named interface must also be from this module.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
-		// The call is a send through an AWS client, such as SendMessage. The analysis
-		// does not need to look into the method.
+		// The call is a send of an AWS client: do not look into it.
 		return nil
 	}
 	t := types.Unalias(c.Value.Type())
@@ -67,9 +65,8 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			// The analysis of the interface's package has found the only implementation,
-			// and has exported a fact about the interface's method. Callers use this
-			// fact.
+			// The interface's package has exported a fact about the method. Callers use
+			// this fact.
 			return nil
 		}
 	case *types.Interface:

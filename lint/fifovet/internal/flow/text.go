@@ -106,8 +106,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	// Look up the arguments only in the outermost call, where bound is nil. In nested
-	// calls, a parameter counts as an unknown value.
+	// In nested calls, where bound is not nil, a parameter counts as an unknown value.
 	if bound == nil {
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg

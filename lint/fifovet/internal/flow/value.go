@@ -155,8 +155,7 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				// The loop updates the value in each round, as in i++. The number of
-				// rounds is unknown, so the value is unknown too.
+				// The loop updates the value, as in i++. The number of rounds is unknown.
 				t.unknown(v, l)
 				break
 			}
@@ -246,13 +245,11 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// Keep only clocks and random sources. Another origin of the index, such as a
-		// parameter, does not become part of the element.
+		// Only a clock or random source in the index matters for the element.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
-			// A random string of a []string is a choice from a fixed set. A random letter
-			// of an alphabet is not treated as a choice, because a program may join many
-			// random letters into a unique ID.
+			// A random string of a fixed set is a choice. Random letters are not: a
+			// program may join many into a unique ID.
 			t.Origins[i].Choice = isString(elem)
 		}
 	}
@@ -283,8 +280,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 	for _, m := range made {
 		outer := l
-		// The enclosing function is m.Parent(). Find the call with which the trace
-		// entered this function. If there is no such call, outer.Frame becomes nil.
+		// Find the call that entered the enclosing function. The frame becomes nil if
+		// there is none.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}

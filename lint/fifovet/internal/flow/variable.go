@@ -25,9 +25,8 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the possible values of v, a function without parameters. The value
-// must come from an unexported field, or from a local variable that is set only once. For
-// any other v, or if one of the functions is unknown, the result is nil.
+// functionsIn returns the possible values of v, read from an unexported field or from a
+// local variable that is set only once. It returns nil if one value is unknown.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil

@@ -25,8 +25,7 @@ type Attribute struct {
 type AttributeSet struct {
 	Known []Attribute
 
-	// params has the attribute maps that callers pass. Each map is a parameter of the
-	// analyzed function, or a part of a parameter, such as opts.Attributes.
+	// params has the attribute maps passed by callers, for example in opts.Attributes.
 	params []flow.Origin
 }
 
@@ -37,8 +36,7 @@ func (s *AttributeSet) add(a Attribute) {
 }
 
 // noEntry is the path of a map entry with a key that no program uses. A backward search
-// for this entry finds no assignment, and goes back to the origin of the map itself, such
-// as a parameter. This shows where the map comes from.
+// for it ends at the origin of the map itself.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -103,8 +101,7 @@ func isMap(t types.Type) bool {
 }
 
 // collectUpdates adds an attribute to *found for each assignment such as m[name] = value.
-// The parameter `place` is the map m. If the parameter `fields` is not empty, `place` is a
-// struct instead, and m is a field of the struct with one of these names.
+// The map m is the parameter `place`, or one of the given fields of it.
 func (p *Index) collectUpdates(found *AttributeSet, sendCalls []ssa.CallInstruction, place flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = sendCalls
@@ -129,9 +126,7 @@ func (p *Index) collectUpdates(found *AttributeSet, sendCalls []ssa.CallInstruct
 			continue
 		}
 		if fn := update.Parent(); f == nil && fn.Parent() != nil {
-			// The assignment is in a function literal, such as set := func(key, value
-			// string) { m[key] = value }. Each call of the literal may pass a constant
-			// key.
+			// Each call of the function literal may pass a constant key.
 			for _, c := range p.Direct[fn] {
 				inner := t.Enter(c, fn, nil)
 				if name, ok := p.constantKey(update.Key, inner); ok {

@@ -47,8 +47,8 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.recordAttributes(l)
 		}
 	}
-	// A function that calls a wrapper of SendMessage may itself be a wrapper. Each round
-	// finds the calls of the wrappers recorded in the previous round.
+	// A function that calls a wrapper of SendMessage may itself be a wrapper, so
+	// each round may find more.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
@@ -78,9 +78,8 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns the Letter (the body and the attributes) of the message m. It returns
-// nil for a batch, if the body or the attributes are missing, or if the code shows no
-// sign of a FIFO queue. A queue chosen by callers counts as such a sign.
+// letterOf returns nil for a batch, without a body or attributes, or without any sign of
+// a FIFO queue. A queue chosen by callers counts as a sign.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -173,8 +172,7 @@ func (p *Index) recordAttributes(l *Letter) {
 		p.recordSink(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
-		// It is already known whether the body contains the attribute, so there is
-		// nothing to check at the calls of this function.
+		// The analysis already knows whether the body contains the attribute.
 		if l.Carriage(a) != notKnown {
 			continue
 		}
@@ -186,12 +184,9 @@ func (p *Index) recordAttributes(l *Letter) {
 	}
 }
 
-// recordSink records that a function parameter becomes part of a message. The parameter
-// is o.Root. The paramSink s names the field of the message.
-//
-// recordSink returns the parameter's function, and s with Index and Path set. It returns
-// false if it recorded nothing, for example because o.Root is not a parameter, or because
-// the same record exists already.
+// recordSink records that the parameter o.Root becomes part of a message, in the field
+// named by s. It returns the parameter's function and the completed s, or false if it
+// recorded nothing.
 func (p *Index) recordSink(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {

@@ -30,9 +30,8 @@ type Message struct {
 	// then set fields of the copy.
 	copyReturned bool
 
-	// Several functions may work on one message: some make and return the message, others
-	// get the message as an argument. Each function then has a separate Message. The next
-	// fields link this Message to the others.
+	// Each function that makes or gets the message has a separate Message. These fields
+	// link them.
 	bases   []*Message // in called functions that return the message to Fn
 	Derived []*Message // in callers that get the message as a result of Fn
 	callees []*Message // in called functions that get the message as an argument
@@ -41,9 +40,8 @@ type Message struct {
 	// isCopy is true if an assignment such as *input = defaults sets the whole message.
 	isCopy bool
 
-	// setInCopies has the roles of the fields that code may set in a copy of the message,
-	// for example in an element of a slice. A role is the meaning of a field, such as
-	// RoleDedup.
+	// setInCopies has the roles, such as RoleDedup, of fields that code may set in a copy
+	// of the message.
 	setInCopies map[Role]bool
 
 	// evidence caches the result of EvidenceOf. It is nil before the first call.
@@ -196,8 +194,8 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.FieldAddr, *ssa.IndexAddr:
-			// The code sets parts of the field, such as bytes of an event ID, so there is
-			// no single value. Record the field's address as the value.
+			// The code sets parts of the field, so there is no single value: record the
+			// address.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		default:
 			// Other code gets the field's address and may set the field.
@@ -242,11 +240,9 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, message
 	}
 }
 
-// inheritFlags sets setByUnknownCode and isCopy of m if they are true for the same
-// message in a called function. A message that the called function got as a parameter
-// does not count, because its setByUnknownCode is always true.
-//
-// inheritFlags also adds m to the field Derived of each message in m.bases.
+// inheritFlags sets flags of m that are true for the same message in a called function.
+// It ignores parameters, because their setByUnknownCode is always true. It also fills the
+// field Derived of m.bases.
 func (m *Message) inheritFlags() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {

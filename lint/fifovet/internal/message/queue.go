@@ -16,14 +16,13 @@ const (
 	// queue by a constant.
 	NotFIFO evidence = iota
 
-	// MaybeFIFO means that the message has a group ID, or that only some paths through
-	// the code set a deduplication ID. A group ID proves nothing, because standard queues
-	// accept group IDs as well (F-149).
+	// MaybeFIFO means that the message has a group ID, which standard queues also accept
+	// (F-149), or a deduplication ID on some paths only.
 	MaybeFIFO
 
-	// SurelyFIFO means one of three things: the queue has a constant name ending in
-	// .fifo, the message always has a deduplication ID (refused by standard queues), or
-	// the message's type belongs to package sqsfifo.
+	// SurelyFIFO means that the queue's name ends in .fifo, that the message always has a
+	// deduplication ID (refused by standard queues), or that its type belongs to package
+	// sqsfifo.
 	SurelyFIFO
 )
 
@@ -36,9 +35,8 @@ const (
 	FifoName
 )
 
-// nameIn returns the kind and the name of a queue, given the origins of its URL. It
-// ignores empty constants. All other origins must be constant URLs, either all of FIFO
-// queues or all of standard queues. If they are not, nameIn returns unknownName and "".
+// nameIn returns a queue's kind and name if all origins of its URL are constants, either
+// of FIFO or of standard queues. It ignores empty constants.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -73,13 +71,8 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.kindAndName(origins, values)
 }
 
-// kindAndName returns the kind and the name of a queue, given the origins and the values
-// of its URL. It finds both in these cases:
-//
-//   - The URL is a constant.
-//   - The URL is the result of GetQueueUrl for a constant name.
-//   - The URL is a text joined from several parts, and ends in a constant such as
-//     "orders.fifo".
+// kindAndName returns the kind and the name of a queue. It knows constant URLs, results
+// of GetQueueUrl, and URLs that end in a constant such as "orders.fifo".
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -140,9 +133,8 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				// An unknown origin at arg means that the called function may have
-				// changed its argument. GetQueueUrl never changes its argument, so ignore
-				// this origin.
+				// GetQueueUrl never changes its argument: ignore the unknown origin for
+				// such a change.
 				if name.Kind != flow.FromUnknown || name.Root != arg {
 					names = append(names, name)
 				}
@@ -202,11 +194,8 @@ func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	return given && !p.leavesOut(m, r, RoleNone)
 }
 
-// contentBased reports whether some path through the code sends the message to a FIFO
-// queue without a deduplication ID. SQS then uses the hash of the body as the ID.
-//
-// If the queue may also be a standard queue (MaybeFIFO), only paths that set a group ID
-// count.
+// contentBased reports whether some path sends the message to a FIFO queue without a
+// deduplication ID. SQS then uses the body's hash.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -267,10 +256,8 @@ func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
 	if requiredRole != RoleNone && !inherited {
 		w.required = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[requiredRole] {
-			// An empty value does not set the field. If this value and the value for the
-			// role r may both be nil, they are probably nil on the same paths: ignore
-			// this value as well. Whether the result of a call is nil does not depend on
-			// the path.
+			// If this value and the value for the role r may both be nil, they are
+			// probably nil on the same paths, unless this one is a call's result.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}

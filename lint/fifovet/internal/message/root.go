@@ -56,8 +56,7 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			m.setByUnknownCode = m.setByUnknownCode || !ok
 		}
 	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
-		// The function did not make the message, but got it as a parameter or from a
-		// variable. Other code may have set any field.
+		// The function got the message from other code, which may have set any field.
 		m.setByUnknownCode = m.setByUnknownCode || ref == m.Root
 	case *ssa.IndexAddr:
 		m.setByUnknownCode = m.setByUnknownCode || !startsEmpty(ref)
@@ -168,10 +167,8 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 	return true
 }
 
-// madeBy returns the possible messages in v, the result of a call. It examines all values
-// that the called function returns, except empty values such as nil. It returns nil and
-// false if one of these values is not made in this package (for example a parameter), or
-// if the function is in another package.
+// madeBy returns the possible messages in v, the result of a call, without empty values
+// such as nil. It returns nil and false if one of them is not made in this package.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {
@@ -206,9 +203,9 @@ func isOwn(c *ssa.CallCommon) bool {
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// startsEmpty guesses whether v is an element of a slice or array, and the element has no
-// fields set at first. It accepts elements of slice literals and local arrays. It also
-// accepts an element if the code somewhere assigns an empty value to it.
+// startsEmpty guesses whether no fields of an element are set at first. It accepts
+// elements of slice literals and local arrays, and elements to which code assigns an
+// empty value.
 func startsEmpty(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {

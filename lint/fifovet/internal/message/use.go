@@ -25,8 +25,8 @@ type Use struct {
 
 	M *Message // nil if Value is an argument
 
-	// via is the called function if Value is an argument. For other values, and for calls
-	// of function literals, via is nil.
+	// via is the called function, or nil if Value is not an argument or goes to a
+	// function literal.
 	via *types.Func
 
 	Evidence     evidence
@@ -337,8 +337,7 @@ func (u *Use) Name() string {
 // process, such as a seed, is also shared. The parameter o is the origin of the value.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
-	// No instruction of this function makes the value. The value comes, for example, from
-	// a package-level variable, so all messages share it.
+	// The value comes, for example, from a package-level variable. All messages share it.
 	if at == nil || at.Block() == nil {
 		return true
 	}
@@ -350,8 +349,7 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		// If a function literal makes the message, a value computed outside of the
-		// literal is the same in each call of the literal.
+		// A value computed outside of a function literal is the same in each call.
 		return at.Parent() != u.Fn && o.Frame == nil
 	}
 	made, ok := u.M.Root.(ssa.Instruction)

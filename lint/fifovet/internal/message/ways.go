@@ -209,8 +209,7 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 // isEmpty reports whether a text or a pointer is empty on the current path. The result
 // `known` is false if the path does not show this.
 func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bool) {
-	// The search follows only paths that leave the fields with w.unsetRole empty. A value
-	// read from such a field is therefore empty.
+	// The search follows only paths on which the fields with w.unsetRole are empty.
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
 	}
@@ -232,8 +231,8 @@ func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bo
 	case *ssa.Const:
 		return IsEmptyText(value), true
 	case *ssa.Call, *ssa.BinOp:
-		// If the path selects a computed value for v, such as a default ID, assume that
-		// the value is not empty. If v itself is the computed value, nothing is known.
+		// Assume that a computed value selected by the path, such as a default ID, is not
+		// empty.
 		return false, value != v
 	}
 	return false, false

@@ -2,9 +2,8 @@ package rules
 
 // These constants limit the searches of the rules.
 const (
-	// A function may return a random value that another function of the package returned.
-	// maxPassOn is the largest number of functions in such a chain, from the random
-	// source to an exported function.
+	// maxPassOn is the largest number of functions from a random source to an exported
+	// function that returns its value.
 	maxPassOn = 4
 
 	// maxLift is the largest number of nested calls from a retrying function to the

@@ -16,8 +16,7 @@ func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {
 		if callee := flow.CalleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.Text, flow.SourceSeparator) &&
 			flow.SameProgram(callee.Pkg().Path(), p.Pass.Pkg.Path()) {
-			// The value comes from a source in another function of this program. A fix in
-			// that function repairs all its calls, so the function is the cause.
+			// A fix in the called function repairs all its calls.
 			return callee
 		}
 	}

@@ -3,8 +3,8 @@ package rules
 import "regexp"
 
 var (
-	// placeName matches names of attributes that describe the sender of a message, such
-	// as region, host or user_agent, or the address for a reply, such as reply_to.
+	// placeName matches names of attributes that describe the sender, such as host, or
+	// the address for a reply.
 	placeName = regexp.MustCompile(`(?i)(^|[_.-])(region|host|hostname|node|zone|env|environment|stage|pod|cluster|instance|datacenter|user[_.-]?agent)$` +
 		`|^(reply|respond|answer)[_.-]?(to|queue|url|topic)$|^callback([_.-]?url)?$`)
 

@@ -43,10 +43,8 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 		}
 	}
 
-	// Look at all names that the package uses. A name such as SendMessageInput shows that
-	// the package needs the full analysis. The map randomObjects collects clocks and
-	// random sources.
-	randomObjects := make(map[types.Object]bool)
+	// A name such as SendMessageInput shows that the package needs the full analysis.
+	randomObjects := make(map[types.Object]bool) // clocks and random sources
 	for _, obj := range pass.TypesInfo.Uses {
 		if obj.Pkg() == nil || obj.Pkg() == pass.Pkg && !messaging {
 			continue
@@ -97,9 +95,8 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// Some drivers leave pass.Module nil even for a package of a module. If the package
-	// imports a path with a host name, it belongs to a module: the standard library never
-	// has such imports.
+	// Some drivers leave pass.Module nil. The standard library never imports a path with
+	// a host name.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -124,10 +121,8 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether importing packages need facts about a function of this
-// package, because its name may mislead. A function NewID may derive the ID from its
-// arguments. A function Retry may call its parameter only once, and a function with
-// another name may call its parameter in a loop.
+// nameMisleads reports whether importing packages need a fact because the name of a
+// function may mislead. For example, Retry may call its parameter only once.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -189,8 +184,7 @@ func returnsRandom(pass *analysis.Pass, randomObjects map[types.Object]bool) boo
 	var bodies []body
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
-			// The variable may hold a clock or random source, as in var now = time.Now.
-			// Assume this for each such variable: the later analysis corrects wrong
+			// Each such variable may hold a clock. A later analysis corrects wrong
 			// guesses.
 			randomObjects[v] = true
 		}

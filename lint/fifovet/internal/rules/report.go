@@ -36,9 +36,8 @@ type finding struct {
 	// name is the name of the faulty field or attribute, such as MessageBody.
 	name string
 
-	// cause identifies the place to fix. Of the findings in one function with an equal
-	// cause, only one is reported, and its text names the fields of the other findings. A
-	// finding with a nil cause is always reported.
+	// cause identifies the place to fix. A function gets one finding for each cause, and
+	// all findings with a nil cause.
 	cause any
 }
 
@@ -169,9 +168,8 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence lists rules, the most preferred first. If several rules report the same
-// cause with the same severity, only the finding of the first of these rules is reported,
-// because it explains the cause best. A rule missing in the list comes before all others.
+// Of several findings with the same cause and severity, only the first in the order of
+// precedence is reported. A rule missing in the list comes before all others.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

@@ -26,9 +26,8 @@ const (
 	unreadFailures    = "SF015"
 	oneIDTwoBodies    = "SF016"
 
-	// Only the command sqsfifo vet checks this rule, because the rule depends on the
-	// tests of a package. The drivers of the analyzer cache results, and may not notice a
-	// change of the tests alone.
+	// Only the command sqsfifo vet checks this rule: other drivers cache results, and may
+	// not notice a change of the tests.
 	noComplianceTest = "SF020"
 )
 

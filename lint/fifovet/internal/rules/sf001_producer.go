@@ -70,9 +70,8 @@ func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) 
 		case o.Kind == flow.FromSource && attrname.Event(a.Name):
 			lost, found = o, true
 		default:
-			// A part of the attribute's value is in the body, or does not come from the
-			// event, for example a region. The attribute is probably correct: do not
-			// report it.
+			// A part of the value is in the body, or does not come from the event: the
+			// attribute is probably correct.
 			return flow.Origin{}, false
 		}
 	}

@@ -48,8 +48,7 @@ func (p *audit) dedupIDs() []*message.Use {
 // checkMinted reports SF002 for the value u in a message. At least a part of u comes from
 // the clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
-	// An ID may combine an hour of the day with a date. The hour alone (o.Wraps) repeats
-	// each day. Together with the date it does not repeat, so do not report the ID.
+	// Together with a date, an hour of the day (o.Wraps) does not repeat.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}

@@ -45,7 +45,7 @@ func (p *audit) checkRetry(u *message.Use) {
 			once := "call it once, before the first attempt"
 			if u.Role == message.RoleBody {
 				// Moving the call out of the loop is not enough: a caller may repeat the
-				// whole function, and this changes the body.
+				// function.
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
@@ -68,12 +68,8 @@ type attempt struct {
 	values     []ssa.Value         // values in the message
 }
 
-// attempts returns the sends of a message with the value u. The instruction `sourceCall`
-// calls the clock or random source of u.
-//
-// The call and the send may be in different functions. For example, newMessage calls the
-// source and returns the message, and its caller sends the message. The field `sourceCall`
-// of this attempt is the caller's call of newMessage.
+// attempts returns the sends of a message with the value u. If another function makes the
+// message, the attempt's field `sourceCall` is the call of this function.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -102,13 +98,8 @@ func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 }
 
 // isRetried reports whether the code repeats a failed send with a new value from the
-// clock or random source. It finds these ways:
-//
-//   - A loop calls both the source and the send. The result is then the loop's position.
-//   - A function such as retry.Do calls the sending function again.
-//   - The sending function calls itself after an error.
-//   - A caller, or a caller of a caller, repeats its call in one of the ways above. The
-//     parameter `levels` limits this search.
+// clock or random source. It also looks at callers, up to the given number of levels. If
+// a loop contains both the source and the send, the result is its position.
 func (p *audit) isRetried(try attempt, levels int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true

@@ -19,8 +19,7 @@ func (p *audit) randomGroupID() {
 	}
 	// fromSource lists the group IDs that come from clocks and random sources.
 	var fromSource []groupUse
-	// messages maps each call of a clock or random source to the set of messages (see
-	// Use.Key) that get the result as their group ID.
+	// messages maps each call of a clock or random source to the keys of its messages.
 	messages := map[ssa.Instruction]map[any]bool{}
 	for _, u := range p.uses {
 		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {

@@ -32,8 +32,8 @@ func (p *audit) invalidID() {
 // constant part has a character that SQS refuses, or if the parts of known length are
 // together too long.
 func (p *audit) legalParts(u *message.Use) {
-	// Skip the dedupe key of package sqsfifo: the key is sent in the body, so SQS does not
-	// check it. Skip an ID that is only a part of u.Value: its text is unknown.
+	// SQS does not check the dedupe key of package sqsfifo, sent in the body. The text of
+	// a part of u.Value is unknown.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return
 	}
@@ -65,8 +65,8 @@ const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
-	// Skip the dedupe key of package sqsfifo: the key is sent in the body, so SQS does not
-	// check it. Skip an ID that is not a single constant.
+	// SQS does not check the dedupe key of package sqsfifo, because it is sent in the
+	// body.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return
 	}

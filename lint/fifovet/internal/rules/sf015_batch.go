@@ -66,8 +66,7 @@ func readsFailures(call ssa.CallInstruction) bool {
 			continue
 		}
 		for _, use := range flow.Referrers(out) {
-			// SQS may refuse entries of a batch without an error of the call. Code that
-			// runs only after an error does not see these entries.
+			// SQS may refuse entries of a batch without an error of the call.
 			if afterError(use, call) {
 				continue
 			}

@@ -131,8 +131,7 @@ func follows(first, second ssa.CallInstruction) bool {
 		return false
 	}
 	loop := flow.Cycle(first.Block())
-	// Both sends may be in a loop, and the second may follow the first only in the next
-	// iteration. The next iteration is for another event, so the sends do not collide.
+	// If the second send follows only in the next iteration, it is for another event.
 	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
 		return false
 	}
