@@ -303,7 +303,7 @@ const (
 	Conflict Reuse = iota + 1
 
 	// Drift means that the payload is the same, but event_time, event_id, event_source or
-	// the message group differs. Resend the first message.
+	// the message group differs: the event was built again. Resend the first message.
 	Drift
 )
 

@@ -258,8 +258,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		clear(ready)
 		ready = ready[:0]
 	}
-	// Free the buffer room if Identify, Attributes or an encoder panics, because the
-	// caller may recover.
+	// The caller may recover from a panic of Identify, Attributes or an encoder. So end
+	// the remaining events and free their room.
 	var toLookUp []*item // events not yet looked up in the store
 	defer func() {
 		q.giveUp(ready, errPanicked)

@@ -3,8 +3,8 @@ package canonicaljson
 import "strconv"
 
 // pointerAt returns the JSON pointer (RFC 6901) of the innermost value at or around
-// src[at]. If isName is true, a duplicate name begins there. The text before src[at] must
-// have no fault.
+// src[at]. If isName is true, a duplicate name begins there, and pointerAt returns the
+// pointer of its member. The text before src[at] must have no fault.
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool

@@ -42,7 +42,8 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 // other float32 values, at most nine. The text is also canonical if it is read as a
 // float64.
 func appendFloat32(dst []byte, f float64) []byte {
-	// Compare as float32, because float64(float32(1e-6)) is less than 1e-6.
+	// Compare as float32: float64(float32(1e-6)) is less than 1e-6, but its text is
+	// 0.000001.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}
@@ -184,8 +185,8 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// No other decimal with at most 15 digits rounds to this double. Only zeros at the
-	// end of the fraction must go.
+	// These digits are canonical: no other decimal with at most 15 digits rounds to the
+	// same double. Only zeros at the end of the fraction must go.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))

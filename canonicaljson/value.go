@@ -80,7 +80,8 @@ type encoder struct {
 const maxIndirections = 4 * MaxDepth
 
 // cycleDepth is the number of arrays, objects, pointers and interfaces around a value
-// from which the encoder looks for cycles. Most values never reach this depth.
+// from which the encoder looks for cycles. A value that contains itself always reaches
+// this depth; most other values never do.
 const cycleDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.
@@ -119,7 +120,7 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 func (e *encoder) free() {
 	e.levels, e.indirections = 0, 0
 	if len(e.path) > 0 || len(e.entries) > 0 {
-		// An error or a panic of a method `left` entries in the buffers.
+		// An error or a panic of a method left entries in the buffers.
 		clear(e.path)
 		clear(e.entries)
 		e.path, e.entries = e.path[:0], e.entries[:0]

@@ -294,8 +294,8 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	// Resend lets ClaimTx replace a claim without an outcome. It is safe: effect and outcome
-	// commit together.
+	// Resend lets ClaimTx replace a claim without an outcome. This is safe: effect and
+	// outcome commit together.
 	want.Token, want.Resend = idempotency.NewToken(), true
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError

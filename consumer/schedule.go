@@ -13,7 +13,7 @@ const (
 	cautiousReceives = 2
 
 	// aloneReceives: from this receive count, a message may have killed two consumers, so it
-	// is handled while no other handler runs.
+	// waits, at most two visibility timeouts, until no other handler runs.
 	aloneReceives = 3
 )
 

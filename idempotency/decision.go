@@ -19,8 +19,9 @@ const (
 	// attempt may have taken effect.
 	Renewed
 
-	// Reclaimed: another claimant's lease has ended. The operation may have taken effect,
-	// but a second run is safe (see [Record.ResendUntil]) or [Claim.Resend] is set.
+	// Reclaimed: the claim was granted after another claimant's lease had ended. The
+	// operation may have taken effect, but a second run is still safe (see
+	// [Record.ResendUntil]) or [Claim.Resend] is set.
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.

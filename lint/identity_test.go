@@ -68,7 +68,7 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 }
 
 // With an explicit deduplication ID, SQS does not compare bodies: the lost event ID is
-// only an info. An ID equal to the body's hash changes nothing.
+// only an info, unless the deduplication ID is the body's hash.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {

@@ -52,8 +52,8 @@ func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: sql(`SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`),
 
-		// A takeover repeated after a lost answer succeeds, because the row has the
-		// relay's token.
+		// If a takeover succeeded but its answer was lost, a repetition succeeds, too: the
+		// row has the relay's token.
 		takeOver: sql(`UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`),
 

@@ -22,8 +22,8 @@ import (
 type errorClass struct {
 	status int
 
-	// query is the error's code in the older query protocol. SDKs return it from the header
-	// x-amzn-query-error.
+	// query is the error's code in the older query protocol. SDKs take it from the header
+	// x-amzn-query-error and return it in place of the shape's name.
 	query string
 
 	// shape is the __type of the JSON answer.

@@ -264,7 +264,7 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 
 // take receives up to limit messages, as many of one group as possible (F-090). The
 // caller must remove the messages in the result `dead`: this queue has delivered them
-// maxReceives times (zero: no limit).
+// at least maxReceives times (zero: no limit).
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

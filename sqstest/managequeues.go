@@ -1,7 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A queue is made and deleted immediately; AWS asks for a wait of 1 s and of 60 s.
+//   - A queue is made and deleted immediately; AWS asks for a wait of 1 s after
+//     making and of 60 s after deleting.
 //   - The error about an invalid name has only the recorded part of AWS's message (F-121).
 //     The message of QueueDeletedRecently is from AWS's documentation.
 //   - CreateQueue returns an existing queue even if the request has other tags.

@@ -35,7 +35,7 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// Beyond 32 bits, only billions of zeros in the mantissa could bring it into range.
+		// Beyond 32 bits, only billions of mantissa zeros could bring the number into range.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false

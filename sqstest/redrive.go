@@ -10,7 +10,7 @@ package sqstest
 //   - The RedrivePolicy of a dead-letter queue counts only its own receives. This was not
 //     recorded (F-150).
 //   - RedriveAllowPolicy is checked only when a RedrivePolicy is set. A later change has no
-//     effect.
+//     effect on an existing RedrivePolicy.
 //   - The texts of errors about policies come from public reports.
 
 import (

@@ -82,8 +82,8 @@ func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	queue := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
 		Transport: clientTransport{client.Options().HTTPClient},
-		// After an answer was lost (an injected fault), close the connection to the
-		// program, too.
+		// If the fake queue closes the connection without an answer (an injected fault),
+		// close the connection to the program, too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}

@@ -104,7 +104,8 @@ type messageRunner struct {
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
 	// If the visibility timeout cannot be extended, the program gets SIGTERM when a tenth
-	// of it is left, and SIGKILL when a twentieth is left.
+	// of it is left, and SIGKILL when a twentieth is left: it must end before another
+	// consumer may receive the message.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

@@ -143,8 +143,8 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 }
 
 // targets returns the keys to resolve, each with its outcome. Without IDs on the command
-// line, they are the unresolved keys selected by flags. The result `missing` counts the
-// keys left out because they have no receipt.
+// line, they are the unresolved keys selected by flags. If receipts is then not nil, each
+// key gets the outcome of its receipt; `missing` counts the keys left out without one.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})

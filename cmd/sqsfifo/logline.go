@@ -105,8 +105,8 @@ func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	if r.BodyHash == "" {
 		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
 	}
-	// Make a substitute body: two substitutes are equal exactly if the real bodies are
-	// equal.
+	// The record has no body. Make a substitute: two substitutes are equal exactly if the
+	// real bodies are equal.
 	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
 	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
 }

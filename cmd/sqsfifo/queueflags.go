@@ -123,7 +123,8 @@ func (t *target) inspect(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
-		// SQS treats this ID like a hash computed by SQS (fact F-014 in sqstest/FACTS.md).
+		// SQS treats a body hash from the producer like a hash computed by SQS (fact F-014
+		// in sqstest/FACTS.md).
 		t.deduplication = sqsfifo.ExplicitBodyHash
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil

@@ -168,8 +168,8 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end sets the outcome of the slot's event. A group's receipts are printed in order, so a
-// receipt waits for the outcomes of earlier events.
+// end sets the outcome of the slot's event. It prints the receipts that no longer wait: a
+// receipt waits for the outcomes of the group's earlier events.
 func (s *slot) end(receipt sqsfifo.Receipt, err error, journal bool) {
 	s.line.setOutcome(receipt, err, journal)
 	r := s.r

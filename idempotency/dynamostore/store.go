@@ -169,8 +169,8 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 }
 
 // slacken adapts a claim's terms to clocks that differ by up to Config.Slack. A client
-// with a fast clock must not take the claim over early, and a client with a slow clock
-// must not run the operation again late.
+// with a fast clock must not take the claim over too early, and a client with a slow
+// clock must not run the operation again too late.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {

@@ -22,8 +22,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// Record "no effect" before Guard.Do records an unknown outcome. Only the first
-		// record counts.
+		// After a panic, record "no effect" before Guard.Do records an unknown outcome.
+		// Only the first counts.
 		if !returned && state.notDone.Load() {
 			e.recordNoEffect(ctx, claimed)
 		}

@@ -46,8 +46,8 @@ func (e *exchange) answerRun(err error) error {
 		e.seen.Problem = NotRetained
 	}
 	e.seen.Status = a.status
-	// Clear the headers of outer handlers. a.header has copies, except of removed
-	// headers.
+	// a.header has copies of the outer handlers' headers, unless the handler removed
+	// them. Clear the originals.
 	clear(e.w.Header())
 	delete(a.header, "Trailer")
 	delete(a.header, replayedHeader)

@@ -20,8 +20,8 @@ var fields = []string{
 	"prior_status", "prior_created_at", "prior_expires_at",
 }
 
-// bucketBits is the number of bits at the start of a key ID that choose its bucket. Each
-// bucket has a counter for fences. In a cluster, its keys are in one slot.
+// bucketBits is the number of bits at the start of a key ID that choose its bucket. In a
+// cluster, all Redis keys of a bucket are in one slot. Each bucket counts its fences.
 const bucketBits = 12
 
 // names are the Redis keys of one record.

@@ -55,8 +55,8 @@ func newScripts(clockSource string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// Without flags, Redis checks its memory limit only when the script writes. A
-		// full server can then still answer duplicates.
+		// Without a line "#!lua", Redis checks its memory limit only when the script
+		// writes. A full server can then still answer duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),

@@ -91,9 +91,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns how many new operations may begin in each scope of the claims. It counts
-// unfinished operations only for scopes without an allowance. Without Config.Quota it
-// returns nil.
+// quotas returns how many new operations may begin in each scope in which a claim would
+// begin one. It counts unfinished operations only for scopes without an allowance.
+// Without Config.Quota it returns nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil

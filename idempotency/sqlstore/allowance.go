@@ -24,8 +24,8 @@ type allowance struct {
 }
 
 const (
-	// After a count, a sixteenth of the permitted operations may begin before the next
-	// count.
+	// After a count, a sixteenth of the operations that the quota still permits may begin
+	// before the next count.
 	allowanceDivisor = 16
 
 	// An allowance below minAllowance is not kept, unless counting is slow: with

@@ -228,8 +228,8 @@ type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
 
-	// refusal refuses claims that the record would permit: with InProgress, Full or
-	// OverQuota. Undecided refuses nothing.
+	// refusal refuses claims that the record would permit: with Full, OverQuota, or
+	// InProgress if another transaction is writing the row. Undecided refuses nothing.
 	refusal idempotency.Decision
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // missing is a set of keys for which [Store.Lookup] found no row. The next claim of such
-// a key does not read first, because the key is probably new.
+// a key does not read first, because the key is probably new. If it is not, the claim's
+// transaction finds the row.
 type missing struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}

@@ -52,9 +52,9 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 // Sealer seals them later.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
-// beginEpoch begins a new epoch of the ledger if the database is on another server, or if
-// the server's transaction numbers went back. Otherwise new entries might have smaller
-// numbers than the sealed entries.
+// beginEpoch begins a new epoch of the ledger if the database has moved to another
+// server, or if the server's transaction numbers went back. Otherwise new entries might
+// have smaller numbers than the sealed entries.
 func beginEpoch(ctx context.Context, db *sql.DB) error {
 	const other = `id = 1 AND (server <> (SELECT system_identifier FROM pg_control_system()) OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 	var n int64

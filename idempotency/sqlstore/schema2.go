@@ -1,8 +1,8 @@
 package sqlstore
 
-// second is the second schema step. Programs of version 1 can then no longer write,
-// because they do not detect a clock that was set back. Row "clock" is the largest time
-// seen. Row "trimmed" is the number of the seal up to which entries may be deleted.
+// second is the second schema step. It ends all writes by programs of version 1, because
+// they do not detect a clock that was set back. Row "clock" is the largest time seen. Row
+// "trimmed" is the number of the seal up to which entries may be deleted.
 const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), ('trimmed', 0);
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`

@@ -41,8 +41,8 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// First ask only whether any row exists. This takes a third of the time, because
-		// drivers do some work for each column of a result.
+		// Most keys have no row, so first ask only whether any row exists. This takes a
+		// third of the time, because drivers do some work for each column of a result.
 		q = e.statements
 		if !e.foundRows.Load() {
 			var one int64
@@ -73,9 +73,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin takes SQLite's write lock, because it writes first. It reserves numbers from the
-// current time in microseconds or later: a rollback forgets them, but they should not be
-// reserved again.
+// begin writes before it reads, to take SQLite's write lock immediately. The reserved
+// numbers begin at the current time in microseconds or later, because a rollback forgets
+// them. Another store reserves them again only if the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -252,7 +252,8 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 }
 
 // withoutCancel removes the cancellation of ctx, because a driver may start a goroutine
-// for each statement that can be cancelled. Use it only for statements that never wait.
+// for each statement that can be cancelled. Use it only for statements that never wait:
+// short ones in a transaction with SQLite's write lock.
 func withoutCancel(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

@@ -149,7 +149,7 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// Assume that the call took effect. Otherwise porcupine can put it after all
+		// Assume that the call took effect. If it did not, porcupine can put it after all
 		// others, where its effect changes no answer.
 		return true, assumeEffect(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:

@@ -72,7 +72,7 @@ func New() *Clock {
 		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
 		return Reading{awake, asleep, now.Round(0)}
 	})
-	// A delay inside suspended makes the result too low, so take the highest.
+	// A delay inside `suspended` makes the result too low, so take the highest.
 	for range 7 {
 		c.base = max(c.base, suspended(start, time.Now()))
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// The second retry of an item waits at most firstBackoff. This maximum doubles up to
-	// maxBackoff.
+	// The first retry of an item is immediate. The second waits at most firstBackoff. This
+	// maximum doubles with each further retry, up to maxBackoff.
 	firstBackoff = 10 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 )
@@ -230,8 +230,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		// Two items with the same key must not share a request. The rest of the group
-		// waits.
+		// Two items of a group with the same key must not share a request. The rest of the
+		// group waits.
 		if len(b.items) > first && (!d.mayShareRequest(it) || contains(b.items[first:], it.Key)) {
 			break
 		}

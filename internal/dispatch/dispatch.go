@@ -167,9 +167,9 @@ const (
 	// event.
 	Stored
 
-	// Later leaves the item in its place. The dispatcher calls Admit again after the time
-	// set by [Item.Delay]. This delay counts toward Options.RetryFor, but not as an
-	// attempt.
+	// Later leaves the item for a later request, in its place in its group. The dispatcher
+	// calls Admit again after the time set by [Item.Delay]. This delay counts toward
+	// Options.RetryFor, but not as an attempt.
 	Later
 
 	// Change makes the dispatcher call Revise, and later Admit again. If Revise changes
@@ -223,7 +223,7 @@ type Dispatcher[M any] struct {
 	groups map[string]*groupQueue[M] // queues of the message groups
 
 	// Empty queues for reuse, and their number. They are linked by
-	// groupQueue.next[readyGroups], because they are never ready.
+	// groupQueue.next[readyGroups], which is free because they are never ready.
 	firstSpare *groupQueue[M]
 	spares     int
 
@@ -260,8 +260,8 @@ type Dispatcher[M any] struct {
 
 	watchdog *time.Timer // calls watchReporters
 	watching bool        // the watchdog timer is set
-	// seenReported is the field `reported` at the last call of watchReporters. If reported
-	// is unchanged, all reporters are blocked.
+	// seenReported is the field `reported` at the last call of watchReporters. If the field
+	// is unchanged at the next call, all reporters count as blocked.
 	seenReported uint64
 	visited      uint64 // number of items visited by withdrawals, for tests
 

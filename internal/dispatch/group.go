@@ -6,7 +6,7 @@ import "time"
 // keeps its place. An empty queue may be reused for another group.
 type groupQueue[M any] struct {
 	group string
-	// The embedded list is the queue. An item moves to the list outcomes when its outcome
+	// The embedded list is the queue. An item moves to the list `outcomes` when its outcome
 	// may be reported.
 	itemList[M]
 	outcomes  itemList[M] // items to report, in order

@@ -65,12 +65,12 @@ type Item[M any] struct {
 	request      uint64         // number of the last request with the item
 	doubt        uint64         // number of the first request that may have stored the item, or 0
 
-	// overtaker is the lowest number of a request that may have stored a later item, or 0
-	// (see noteOvertaker).
+	// overtaker is the lowest number of a request that may have stored a later item with an
+	// outcome, or 0 (see noteOvertaker).
 	overtaker uint64
 
-	// Time until the next call of Admit. Only the goroutine that calls Admit uses it,
-	// without a lock.
+	// Time until the next call of Admit. It needs no lock: only the goroutine that calls
+	// Admit uses it.
 	delay time.Duration
 }
 

@@ -73,8 +73,8 @@ type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// doubt is the start of the first attempt that may have stored the event, or zero
-	// without a doubt.
+	// doubt is the start of the first attempt that may have stored the event. It is zero
+	// without such an attempt, and after a proof (the field `known`).
 	doubt   time.Time
 	flights int // attempts under way
 }

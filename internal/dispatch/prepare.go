@@ -2,8 +2,8 @@ package dispatch
 
 import "time"
 
-// When the request b starts, prepare chooses the next items of its groups, which can be
-// sent after b. A new goroutine calls Sender.Prepare with these items.
+// prepare is called when the request b starts. It chooses items of the groups in b that
+// can be sent after b. A new goroutine calls Sender.Prepare with these items.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -56,7 +56,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 }
 
 // nextToPrepare returns the first item after the given item that is neither decided nor
-// prepared, or nil if this item cannot be prepared now.
+// prepared. It returns nil if there is none, or if this item cannot be prepared now.
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next

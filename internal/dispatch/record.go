@@ -97,8 +97,8 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 }
 
 // applyToGroup records the answers for one group and returns their number. Only sent
-// items have an answer. The parameter `entries` is the number of items sent for all
-// groups.
+// items have an answer. The parameter `entries` is the number of items sent in the whole
+// request.
 func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
 	// Failed items before lastStored get no retry: SQS would store them out of order.
 	sent, lastStored := 0, -1

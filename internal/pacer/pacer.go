@@ -39,8 +39,8 @@ const (
 	timerDelay = 10 * time.Millisecond
 
 	// A period begins with each change of the rate, except by trimKeep. A period with less
-	// than inUse (80 %) of the allowed calls proves nothing and ends after underusedTime,
-	// like every period without a limit.
+	// than inUse (80 %) of the allowed calls proves nothing about the rate and ends after
+	// underusedTime, like every period without a limit.
 	inUse         = 0.8
 	underusedTime = time.Second
 
@@ -58,13 +58,14 @@ const (
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// The sum reaches the limit only if more than half of the calls fail. Otherwise a
-	// lower rate rarely helps.
+	// The sum for other failures reaches its limit only if more than half of the calls
+	// fail. Otherwise a lower rate rarely helps.
 	troubleLimit  = 32
 	troubleCredit = 1
 
 	// After the rate was lowered, requests sent earlier still arrive for half a round
-	// trip. Requests that start in this time, at most settleMost, do not count.
+	// trip. Requests that start before the end of this time, at most settleMost, do not
+	// count.
 	settleMost = 50 * time.Millisecond
 )
 
@@ -78,8 +79,8 @@ const (
 	// The share of throttled calls must be at least similarShare (half) of the share at
 	// the earlier rate.
 	similarShare = 0.5
-	// If more than randomMost (10 %) are throttled, other producers may be using the same
-	// quota.
+	// If more than randomMost (10 %) of the calls are throttled, this does not count as
+	// random: other producers may be using the same quota.
 	randomMost = 0.1
 	// The share of random throttles is an average over about randomFade calls.
 	randomFade = 2000
@@ -103,7 +104,7 @@ const (
 	cutShare = 0.8
 
 	// After a failed trial of a higher rate, the new rate depends on the rate before (safe)
-	// and on the accepted calls per second (accepted):
+	// and on the calls per second that SQS accepted in the trial (accepted):
 	//
 	//	safe + trialWeight*max(0, trialKeep*accepted - safe)
 	//
@@ -123,9 +124,9 @@ const (
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second
 
-	// The first trial raises the safe rate by riseFirst (25 %), each further trial by
-	// riseNext (50 %). After a cut to searchKeep, each trial doubles the rate
-	// (riseSearch).
+	// The first trial raises the safe rate by riseFirst (25 %). After its success, each
+	// further trial raises the rate by riseNext (50 %). After a cut to searchKeep, each
+	// trial doubles the rate (riseSearch), until the next cut.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
@@ -319,8 +320,8 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 // usedRate returns the number of calls per second that started in the current period, but
 // at most the allowed rate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Limit the age in case the clock jumps forward. In a longer period, at least 80 % of
-	// the allowed calls have started (see inUse).
+	// Limit the age in case the clock jumps forward. This is harmless: in a longer period,
+	// at least 80 % of the allowed calls have started (see inUse).
 	age := min(now.Sub(p.since), underusedTime)
 	if p.rate == 0 { // no limit
 		return max(p.previousRate, p.started/max(age, timerDelay).Seconds())

@@ -21,8 +21,8 @@ import (
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
 // prove returns the answer for entry i, which SQS reports as stored. A digest that
-// matches no entry means Altered, not InDoubt: a resend would get the right digest
-// (F-002).
+// matches no entry means Altered, even if other fields are missing. InDoubt would hide
+// the change: a resend would get the right digest (F-002).
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)

@@ -15,7 +15,7 @@ import (
 )
 
 // reportWithFixes writes code to a file. The report has one finding for each list in
-// replacements: old text, new text, next old text, and so on.
+// `replacements`: old text, new text, next old text, and so on.
 func reportWithFixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")

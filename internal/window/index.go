@@ -6,7 +6,8 @@ import "math/bits"
 // has a slot in one of two buckets. The slot contains a tag of the key (12 bits) and the
 // position (20 bits). A bucket is a cache line of 16 slots.
 //
-// The slot of a dropped record counts as free, so records need not be deleted.
+// The slot of a dropped record counts as free, so records need not be deleted from the
+// index.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -30,7 +31,7 @@ func newIndex(n int) index {
 }
 
 // insert enters a key into one of its buckets. It returns false if both are full. With
-// random keys, four fifths of the index are full then, or more.
+// random keys, at least four fifths of the index are full then.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -67,8 +68,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// With random keys, the new index practically never becomes full before the old
-		// one is copied.
+		// Copy all records at once: the shard is small, or the new index became full before
+		// the old one was copied. With random keys, the second practically never happens.
 		s.rebuild(n)
 		return
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// Sweep checks sweptPerCall records per call, in about half a millisecond. The caller
-	// may hold a lock.
+	// A call of Sweep checks about sweptPerCall records, in about half a millisecond. It
+	// must be short, because the caller may hold a lock.
 	sweptPerCall = 1 << 15
 
 	// With at most gatherLimit records, Sweep returns the window to one shard. The limit
@@ -86,7 +86,8 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		// Copy all records now, because there may be no later Puts to copy them.
+		// Copy all records to the new index now, because there may be no later Puts to
+		// copy them.
 		s.rebuild(s.len())
 	}
 	return freed

@@ -57,8 +57,8 @@ const (
 	// Inside: if SQS accepted the send, SQS still remembers the key.
 	Inside
 
-	// Unsure: SQS may or may not remember the key, because the five minutes began at an
-	// unknown time between Record.From and Record.To.
+	// Unsure: SQS may or may not remember the key. The five minutes began at an unknown
+	// time between Record.From and Record.To, and may be over.
 	Unsure
 )
 

@@ -191,11 +191,11 @@ const (
 	stormRepeats = 6
 
 	// At most every tenth duplicate attempt is a Send of the producer. All others repeat
-	// background messages.
+	// messages of the function `background`.
 	stormProducerShare = 10
 
-	// A duplicate attempt comes at most 200 seconds after its original. In real time, the
-	// test's run may take the other 100 seconds of the window.
+	// A duplicate attempt comes at most stormSafe events (200 s) after its original. In real
+	// time, the test's run may take the other 100 s of the window.
 	stormSafe = 200 * stormRate
 )
 

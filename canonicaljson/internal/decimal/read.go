@@ -55,8 +55,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	// (217706*q)>>16 is floor(log2(10^q)), and 1023 is the bias of a double's exponent.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// The double is subnormal. Round by the first bit that it lacks: a tie would have
-		// more than 19 digits.
+		// The double is subnormal. Round by the first bit that it lacks. This is never a
+		// tie: ties have more than 19 digits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // may be 1<<52: the smallest normal double
@@ -78,8 +78,9 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is the number of significant digits that Parse keeps. A decimal half way
-// between two doubles has at most 767 digits.
+// maxKept is the number of significant digits that Parse keeps. A single 1 stands for
+// nonzero digits after them. Rounding stays correct, because a decimal half way between
+// two doubles has at most 767 digits.
 const maxKept = 800
 
 // Parse returns the bits of the double nearest to text times 10^power, ties to even. A
@@ -150,7 +151,8 @@ func round(b uint64, digits []byte, power int) uint64 {
 	} else {
 		unit.mulPowerOfFive(-power)
 	}
-	// order compares the exact number with the midpoint of b and b+1, like cmp.Compare.
+	// order compares the exact number with the midpoint of the doubles b and b+1, like
+	// cmp.Compare.
 	order := func(b uint64) int {
 		c, e := b&(1<<52-1), max(int(b>>52), 1)
 		if b>>52 != 0 {

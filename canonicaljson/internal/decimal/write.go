@@ -56,8 +56,8 @@ func Shortest(b uint64) (d uint64, k int) {
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less. At most one candidate is in the interval. The factor 40
-		// adjusts the unit, 10^k/4.
+		// Try one digit less: at most one of t*10^(k+1) and (t+1)*10^(k+1) is in the
+		// interval. The factor 40 converts them to the unit 10^k/4.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {

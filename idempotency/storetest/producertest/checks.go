@@ -259,8 +259,8 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	// An answer lost in the outage may have granted a claim. Wait until its lease has
-	// ended.
+	// A claim whose answer was lost in the outage may have been granted. Wait until its
+	// lease has ended.
 	w.pass(pastLease)
 	r, err := closed.send(known)
 	if err := checkDuplicate(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {

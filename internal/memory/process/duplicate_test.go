@@ -29,8 +29,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
-	// The Memory forgets the stored event during the second attempt. The submission has
-	// kept the message ID m2.
+	// The Memory forgets the stored event during a resend. The submission has kept the
+	// message ID m2.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()

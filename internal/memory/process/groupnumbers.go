@@ -1,8 +1,9 @@
 package process
 
-// groupNumbers has the highest known sequence number of each message group, for at most
-// maxEntries groups. A new group may replace an old group, and a later duplicate in the
-// old group may go unnoticed. Unlike a map, the table makes no garbage in steady state.
+// groupNumbers is a hash table of the highest known sequence number of each message group,
+// for at most maxEntries groups. A new group may replace an old group, and a later
+// duplicate in the old group may go unnoticed. Unlike a map, the table makes no garbage in
+// steady state.
 type groupNumbers struct {
 	sets []numberSet // length zero or a power of 2
 }

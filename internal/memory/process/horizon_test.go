@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 )
 
-// After a suspension of an hour, an earlier submission still finds the event's record. A
-// new submission does not find it, because SQS has forgotten the event.
+// After a suspension, an earlier submission still finds the event's record. A new
+// submission does not find it, because SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
 		"once": func(r *rig) { r.clocks.Asleep += time.Hour },

@@ -132,7 +132,7 @@ const (
 	Concluded
 
 	// Retained: after a suspension of the machine, an earlier submission may still need
-	// the old record. Ask again later, normally for at most two minutes.
+	// the event's old record, normally for at most two minutes. Ask again later.
 	Retained
 
 	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.

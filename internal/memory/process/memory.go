@@ -419,8 +419,8 @@ func (m *Memory) keep(now Instant, ev *Event, own, byKey *record) {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
-	// If the Memory is full, it forgets the event: the attempt has ended and can no
-	// longer be refused.
+	// If the Memory is full and the event's record is gone, it forgets the event: the
+	// attempt has ended and can no longer be refused.
 	_ = m.put(now, ev, own)
 }
 

@@ -40,8 +40,9 @@ type history struct {
 
 	state process.State // Stored or Altered, else Unknown (see tries)
 	id    string        // message ID
-	// The start of the first and the end of the last attempt that may have stored the
-	// message. After refusals only, firstStart is the start of the last burst.
+	// In the states Stored and Altered: the start of the first and the end of the last
+	// attempt that may have stored the message. After refusals only, firstStart is the
+	// start of the last burst.
 	firstStart, lastEnd process.Instant
 }
 

@@ -19,8 +19,8 @@ type remembered struct {
 //
 //   - Stored: storedFlag, and a hash of SQS's message ID.
 //   - Altered: the constant `altered`.
-//   - InDoubt: oneAttempt for each attempt under way, and the flags unproven and
-//     overlapping.
+//   - InDoubt: oneAttempt for each attempt under way, and the flags `unproven` and
+//     `overlapping`.
 //   - Clear: zero.
 type summary uint64
 
@@ -243,8 +243,8 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 	case was != 0 && was == id:
 		// A duplicate does not restart SQS's deduplication interval (F-020).
 	case was != 0 && duplicate:
-		// SQS stored the other message at an unknown time. Assume now: to keep a record
-		// for too long does no harm.
+		// SQS has a message with another ID, stored at an unknown time. Assume now: to
+		// keep a record for too long does no harm.
 		r.lastEnd = now
 	case was != 0 || !r.exists:
 		// SQS stored a second copy, or the record is missing. If the copy is older,

@@ -38,7 +38,7 @@ type Submission struct {
 	storedID summary
 
 	// recordEnd is the earlier record.lastEnd, which endCounted restores if SQS refuses
-	// the attempt. Zero means no earlier end.
+	// the attempt. It is zero unless the event was in doubt and no attempt was under way.
 	recordEnd Instant
 
 	// counted reports that the record counts the attempt as under way. It is false if the
@@ -92,8 +92,8 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 		// Another message has the dedupe key.
 		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
 	case own.exists, other.State != InDoubt && other.State != Stored, expiry < other.keptUntil():
-		// Before keptUntil, the other record cannot have expired, so SQS refused the
-		// other message.
+		// Before keptUntil, the other record cannot have expired: if it is gone, SQS
+		// refused the other message.
 		sub.collision = Judgement{}
 	}
 }

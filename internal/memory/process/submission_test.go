@@ -29,8 +29,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, watcher.sub.Known.State)
 	watcher.release()
 
-	// One nanosecond later, the record may have expired. Its absence then proves nothing,
-	// so Admit must refuse the attempt.
+	// The same, but the watcher calls Admit one nanosecond later. The record may have
+	// expired. Its absence then proves nothing, so Admit must refuse the attempt.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()

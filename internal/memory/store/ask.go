@@ -101,8 +101,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The second round is for claims whose fingerprints could not be compared in the
-	// first.
+	// The second round repeats claims whose fingerprints could not be compared, if
+	// compareBodies found the same event.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -194,8 +194,8 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 }
 
 // claim writes the requests in one store call, and once more after ErrAmbiguous (the
-// store may or may not have made the claims). The leases count from begin, the start of
-// the last call.
+// store may or may not have made the claims). The leases count from `begin`, the start
+// of the last call.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isPaused() {
 		return 0, nil, false, errDown

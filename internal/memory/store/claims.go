@@ -10,7 +10,7 @@
 // attempt only while SQS still recognises the event; with the policy's option Resend, it
 // also grants a later attempt. After an attempt, the claimant records only what is proven:
 // an attempt in doubt leaves the claim unchanged. The claimant keeps proven outcomes until
-// the store takes them, for at most an hour and at most [maxQueued] events.
+// the store takes them, for at most an hour. At most about [maxQueued] events are queued.
 //
 // Limits: a process suspended between its last lease check and the network may send after
 // the end of its lease; SQS drops a duplicate only within its deduplication interval. With
@@ -315,8 +315,8 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
-	// The other claimant may send until its lease ends. If this claim is granted,
-	// LeaseUntil is the end of the new lease.
+	// The other claimant may send until its lease ends. If this claim is granted, the
+	// other lease had ended by ReadAt, and LeaseUntil is the end of the new lease.
 	lastSend := r.LeaseUntil
 	if out.Decision.Granted() {
 		lastSend = r.ReadAt

@@ -23,8 +23,9 @@ const (
 	// block.
 	paceFrom = 512
 
-	// If maxQueued store updates are queued, each new update replaces the oldest, which is
-	// lost. After a failed write, an update older than keepTrying is dropped.
+	// If maxQueued store updates are queued, each new update replaces the first in the
+	// queue, which is lost. After a failed write, an update older than keepTrying is
+	// dropped.
 	maxQueued  = 10_000
 	keepTrying = time.Hour
 

@@ -81,7 +81,7 @@ type side struct {
 	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
 	least float64 // minimum rate relative to the first side; 0 means no target
 	// most is the maximum processor time relative to the first side; 0 means no target. A
-	// target also forbids more allocations.
+	// target also forbids more allocations per event than on the first side.
 	most float64
 	// bound is the highest rate that the order within groups permits, in messages/s; 0
 	// means unknown.

@@ -24,8 +24,8 @@ const (
 	// maxForeign limits nonempty answers in a row with only other senders' messages. SQS
 	// may repeat these messages.
 	maxForeign = 3
-	// maxEmpty limits empty answers in a row, each after a wait of a second. In this time,
-	// the messages of a lost answer become visible again.
+	// maxEmpty limits empty answers in a row, each after a wait of a second. Together they
+	// take longer than hiddenFor, so the messages of a lost answer become visible again.
 	maxEmpty = hiddenFor + 2
 )
 

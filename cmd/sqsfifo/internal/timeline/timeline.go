@@ -105,7 +105,7 @@ type Recorder struct {
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
 	// kept has at most MaxFindings findings of each kind, and their related messages. The
-	// page shows it if the field `all` is nil.
+	// page shows only these messages if the field `all` is nil.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int

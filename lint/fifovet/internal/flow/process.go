@@ -173,8 +173,8 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod traces the results of the first named method that the type has, if
-// this package declares it. It keeps only FromSource and FromOrder origins.
+// followFirstMethod traces the results of the first method in `names` that the type has,
+// if this package declares it. It keeps only FromSource and FromOrder origins.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

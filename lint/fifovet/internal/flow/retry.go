@@ -73,9 +73,9 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn, directly or through another function, calls the
-// parameter with this number again until it succeeds. If fn uses the parameter in another
-// way, known is false.
+// callsParamAgain reports whether fn, directly or through another function of this
+// package, calls the parameter with this number again until it succeeds. If fn uses the
+// parameter in another way, `known` is false.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -106,7 +106,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	// In nested calls, where bound is not nil, a parameter counts as an unknown value.
+	// In nested calls, where `bound` is not nil, a parameter counts as an unknown value.
 	if bound == nil {
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg

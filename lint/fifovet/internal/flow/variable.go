@@ -26,7 +26,8 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 }
 
 // functionsIn returns the possible values of v, read from an unexported field or from a
-// local variable that is set only once. It returns nil if one value is unknown.
+// local variable that is set only once. It returns nil for any other v, or if one value
+// is unknown.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil

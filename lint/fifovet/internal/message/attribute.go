@@ -101,7 +101,8 @@ func isMap(t types.Type) bool {
 }
 
 // collectUpdates adds an attribute to *found for each assignment such as m[name] = value.
-// The map m is the parameter `place`, or one of the given fields of it.
+// The map m is the parameter `place` or, if `fields` is not empty, one of these fields of
+// `place`.
 func (p *Index) collectUpdates(found *AttributeSet, sendCalls []ssa.CallInstruction, place flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = sendCalls

@@ -7,7 +7,7 @@ var (
 	// event-key.
 	memberName = regexp.MustCompile(`^(id|ID|Id|uid|key|Key)$|(?i:^(u|g|ul)uid$|ulid$|[_.-](id|key|uuid|guid)$)|[a-z](ID|Id|UUID|Uuid|Key)$`)
 
-	// eventType matches types such as OrderEvent. A member that matches memberName is the
-	// event's ID.
+	// eventType matches names of types such as OrderEvent. A member of such a type is the
+	// event's ID if its name matches memberName.
 	eventType = regexp.MustCompile(`(?i)(event|message|msg|envelope|job|command|notification|record)$`)
 )

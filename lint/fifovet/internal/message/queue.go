@@ -72,7 +72,8 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 }
 
 // kindAndName returns the kind and the name of a queue. It knows constant URLs, results
-// of GetQueueUrl, and URLs that end in a constant such as "orders.fifo".
+// of GetQueueUrl for a constant name, and URLs that end in a constant such as
+// "orders.fifo".
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text

@@ -232,7 +232,7 @@ func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bo
 		return IsEmptyText(value), true
 	case *ssa.Call, *ssa.BinOp:
 		// Assume that a computed value selected by the path, such as a default ID, is not
-		// empty.
+		// empty. If v itself is computed, nothing is known.
 		return false, value != v
 	}
 	return false, false

@@ -169,7 +169,8 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 }
 
 // Of several findings with the same cause and severity, only the first in the order of
-// precedence is reported. A rule missing in the list comes before all others.
+// precedence is reported, because it explains the cause best. A rule missing in the list
+// comes before all others.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

@@ -69,7 +69,7 @@ type attempt struct {
 }
 
 // attempts returns the sends of a message with the value u. If another function makes the
-// message, the attempt's field `sourceCall` is the call of this function.
+// message, the attempt's field `sourceCall` is the call of that function.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
