@@ -130,14 +130,14 @@ type Memory struct {
 	// second message of such an event in any case, but without DetectForeignDuplicates,
 	// Receipt.Duplicate may be false.
 	//
-	// The proof is the time at which SQS accepted the message. The producer reads this
+	// The proof of a duplicate is the time at which SQS accepted the message. The producer reads this
 	// time from the sequence number. AWS does not document the content of sequence
 	// numbers, so the producer ignores a sequence number unless it contains a time within
 	// the last five minutes.
 	//
 	// The producer compares the time with the clock of this machine. With the SDK's
-	// client, the clock may be wrong, because the Date header of SQS's answers shows the
-	// difference. With another client, the clock must be right to 5 seconds.
+	// client, a wrong clock does no harm, because the Date header of SQS's answers shows
+	// the difference. With another client, the clock must be right to 5 seconds.
 	//
 	// If SQS accepted the first message less than 5 seconds before the first attempt of
 	// this call, the duplicate is not recognised.

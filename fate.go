@@ -17,9 +17,9 @@ const (
 	// Stored means that SQS has the event.
 	Stored
 
-	// NotStored means that no attempt known to the producer stored the event. A resend is
-	// safe at any time, unless an unknown attempt stored the event. [FateOf] says which
-	// attempts are known.
+	// NotStored means that no attempt known to the producer stored the event. As far as
+	// these attempts are concerned, a resend is safe at any time. [FateOf] says which
+	// attempts the producer knows.
 	NotStored
 
 	// InDoubt means that SQS may have the event. [InDoubtError] has the time until which a

@@ -16,7 +16,7 @@ import (
 
 // modelMachine simulates the computer of the processes. While it is suspended, the
 // virtual time of package synctest stands still, but the time of SQS, the store and the
-// network goes on. The method now returns this outside time.
+// network goes on. The method `now` returns this outside time.
 type modelMachine struct {
 	q     *sqstest.Queue
 	start time.Time

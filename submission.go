@@ -141,8 +141,9 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 }
 
 // errorWithoutProof returns the error of an event if SQS has not confirmed it. The error
-// takes all submissions of the event into account. It is an AlteredError, an InDoubtError
-// if an attempt may have stored the event, or a NotStoredError.
+// takes all submissions of the event into account: it is an AlteredError if SQS stored a
+// changed message, an InDoubtError if an attempt may have stored the event, and else a
+// NotStoredError.
 func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}

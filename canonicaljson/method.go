@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// appendTextOf appends the canonical form of a JSON text from a value of type t. For
-// errors, origin describes the source of the text.
+// appendTextOf appends the canonical form of a JSON text. The text is the result of a
+// method of a value of type t, or a raw message. Errors name the parameter `origin` as the
+// source of the text.
 func (e *encoder) appendTextOf(t reflect.Type, out, text []byte, origin string) ([]byte, *Error) {
 	s := newScanner()
 	defer s.free()

@@ -111,8 +111,8 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				case r.DoubtSince.IsZero():
 					t.Fatal("a claim without a doubt")
 				}
-				// Half of the granted claims take effect. Only a completion records the
-				// effect.
+				// Half of the granted claims take effect. The record does not show an
+				// effect until the claim is completed.
 				unrecordedEffect = unrecordedEffect || rng.IntN(2) == 0
 				continue
 			}

@@ -24,8 +24,8 @@ type Config struct {
 	Dialect Dialect
 
 	// ResendFor is the time, counted from a message's first attempt, in which the message
-	// may be sent again. Later an unconfirmed message is late. Zero means
-	// [DefaultResendFor], the maximum.
+	// may be sent again. After this time, a message without a confirmation counts as late.
+	// Zero means [DefaultResendFor], the maximum.
 	ResendFor time.Duration
 
 	// Late selects the relay's action for late messages. The zero value, LateHold, stops

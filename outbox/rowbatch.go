@@ -133,7 +133,7 @@ func (b *rowBatch) completions() []completion {
 }
 
 // mayBeStored returns the position of the last row that may be in SQS: the last confirmed
-// row, or the failed row unless SQS certainly has not stored it.
+// row, or the failed row after it if SQS may have stored the failed row.
 func (b *rowBatch) mayBeStored() int64 {
 	last := b.rows[0].position - 1 + int64(len(b.receipts))
 	if b.err != nil && b.fate() != sqsfifo.NotStored {

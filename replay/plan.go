@@ -246,7 +246,7 @@ func planItem(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		if p.Action != ActionDrift { // the message matches its record, so trust its other values
+		if p.Action != ActionDrift { // the message matches its record, so use its key and ID, too
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
 		if e, err := parseEnvelope(m.Body); err == nil {

@@ -82,7 +82,7 @@ type Config struct {
 	//
 	//   - [Queue.Messages] returns only undeleted messages.
 	//   - The Original of a [Suppression] may have only MessageID, SequenceNumber,
-	//     DeduplicationID and AcceptedAt, and GroupID with [ScopeMessageGroup].
+	//     DeduplicationID and AcceptedAt. With [ScopeMessageGroup] it also has GroupID.
 	//   - [Queue.Window] may lack the IDs and groups of deleted messages.
 	//   - Only the newest thousand receipt handles of a stored message are remembered;
 	//     older handles count as expired.

@@ -66,8 +66,8 @@ type group struct {
 // operation except clear is O(log n).
 type delivery struct {
 	groups map[string]*group
-	ready  indexedHeap[*group]   // groups with a visible first message; the next to serve on top
-	hidden indexedHeap[*message] // hidden messages; the next to become visible on top
+	ready  indexedHeap[*group]   // groups with a visible first message; the top is served next
+	hidden indexedHeap[*message] // hidden messages; the top becomes visible next
 	live   int                   // number of undeleted messages
 	// liveBytes is the size of the undeleted messages.
 	liveBytes int64

@@ -304,7 +304,7 @@ func mediaType(r *http.Request) string {
 }
 
 // refuseQuery refuses a request in the older query protocol. The answer has the form of
-// this protocol and the fake's own message.
+// this protocol; its text is not one of AWS.
 func refuseQuery(w http.ResponseWriter) {
 	id := uuid.NewString()
 	w.Header().Set(requestIDHeader, id)

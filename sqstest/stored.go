@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none. AWS does not show stored or suppressed messages, so
-// no comparison is possible.
+// AWS does not show stored or suppressed messages, so this file has nothing to compare with
+// AWS.
 
 import (
 	"slices"

@@ -158,7 +158,7 @@ func plainCause(err error, queueURL string) error {
 // flagErrors collects the errors of wrong combinations of flags.
 type flagErrors []error
 
-// when adds an error if wrong is true.
+// when adds an error to the list if the parameter `wrong` is true.
 func (e *flagErrors) when(wrong bool, format string, args ...any) {
 	if wrong {
 		*e = append(*e, fmt.Errorf(format, args...))

@@ -25,8 +25,8 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 }
 
 // writeReportTable writes the number of items by outcome and by reason to skip. The last
-// lines compare run and plan: "planned inside, sent outside" counts items that SQS
-// remembered at the time of the plan, and had forgotten at the time of the send.
+// lines compare run and plan. For example, "planned inside, sent outside" counts the items
+// that SQS still remembered when the plan was made, but not when they were sent.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

@@ -156,8 +156,8 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 }
 
 // newPrebuiltProducer returns a producer for complete messages: from an input.Builder, or
-// from the source of a replay. The producer must not build messages, so its function Identify
-// always returns an error.
+// from the source of a replay. Such a producer sends no events that it would have to build,
+// so its function Identify always returns an error.
 func newPrebuiltProducer(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

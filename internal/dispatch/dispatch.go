@@ -252,7 +252,7 @@ type Dispatcher[M any] struct {
 
 	toReport  groupList[M] // groups with outcomes that wait for a reporter
 	reporters int
-	usesStore bool   // a report has waited for the sender's store at least once (MarkRecording)
+	usesStore bool   // the sender has a store: MarkRecording was called at least once
 	reported  uint64 // number of reported outcomes
 
 	// Number and bytes of reported items whose room is not freed yet (see freeBatch).

@@ -20,8 +20,8 @@ type scope struct {
 	meter    metric.Meter
 	tracer   trace.Tracer
 	silent   bool // the tracer comes from the no-op provider, which never records spans
-	// placeholder is OpenTelemetry's provider until the program sets one. It is nil if
-	// newScope had a real provider.
+	// placeholder is the provider that OpenTelemetry returns before the program has set a
+	// real one. It is nil if newScope already had a real provider.
 	placeholder trace.TracerProvider
 	propagator  propagation.TextMapPropagator
 }

@@ -138,8 +138,8 @@ const (
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial fails if SQS throttles failLeast calls plus failShare (2 %) of the
-	// number of successful calls. With random throttles, more are tolerated
+	// The first trial fails if SQS throttles failLeast calls plus 2 % (failShare) of the
+	// number of successful calls. If throttles are random, the trial may have more of them
 	// (randomTrial).
 	failLeast = 2
 	failShare = 0.02

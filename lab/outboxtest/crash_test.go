@@ -54,8 +54,8 @@ const (
 	childHolder   = "OUTBOX_TEST_HOLDER"
 )
 
-// With -short the tests of this folder send fewer events, to run beside the tests of all
-// other packages.
+// With -short the tests of this folder send fewer events, because `make test` runs them
+// together with all other tests.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {

@@ -71,7 +71,7 @@ func inOrder(waiting []released) (ordered []released, err error) {
 	return ordered, nil
 }
 
-// ownRequirements returns the requirements of m among the modules.
+// ownRequirements returns the requirements of m that are modules of this repository.
 func (m released) ownRequirements(modules []released) (own []module.Version) {
 	for _, r := range m.file.Require {
 		if slices.ContainsFunc(modules, func(other released) bool { return other.path == r.Mod.Path }) {

@@ -13,7 +13,7 @@ type shape struct {
 	carrier string
 	sender  string
 	limit   string // documented reason why the analyzer does not report the call site
-	code    string // Go text of the function
+	code    string // Go text of the function with the call site
 }
 
 // function returns the Go text of a call site: the declarations in decl, and a function

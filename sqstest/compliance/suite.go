@@ -1,5 +1,5 @@
 // Package compliance is the test suite that the message contract of KFM (Kansas Frontier
-// Matrix) requires of each producer of a FIFO queue, with or without this module.
+// Matrix) requires of each producer of a FIFO queue. The producer need not use this module.
 //
 // Problem: a producer that breaks the contract gets success from SQS, and its events are
 // lost or delivered twice. Reviews miss such defects.
@@ -7,7 +7,8 @@
 // Guarantee: [TestProducer] sends the producer's own events to a fake queue (package
 // sqstest) and judges the messages in the queue, one case for each rule. A producer with
 // one defect fails one case, and the failure names the rule, its source and the first
-// different byte. [CheckProducer] is the same for tools.
+// different byte. Programs call
+// [CheckProducer], which needs no testing.T.
 //
 // Limits: the suite sees only the given events. It judges the order in a message group
 // only if two of the events share a group.

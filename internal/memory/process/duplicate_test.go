@@ -67,9 +67,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// A stored event is sent again. The machine is suspended during the request, so the
-// request ends after more than an hour, without an answer: SQS may have stored the event
-// twice. The cases differ in the result of another attempt, made before the request ends.
+// A stored event is sent again. The machine is suspended during this second attempt, which
+// ends without an answer after more than an hour: SQS may have stored the event twice. The
+// cases differ in the result of a third attempt, made before the second one ends.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})

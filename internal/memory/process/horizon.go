@@ -3,9 +3,9 @@ package process
 import "time"
 
 // expiryClock is the clock by which records expire. After a suspension of the machine, it
-// may lag by the length of the suspension until the process has run for minAwake, or
-// until no submission waits. Otherwise, a record could be gone before a waiting
-// submission reads it in its next Refresh.
+// may lag by the length of the suspension, so that records do not expire before waiting
+// submissions have read them in Refresh. The lag ends when the process has run for
+// minAwake, or when no submission waits.
 type expiryClock struct {
 	// countedSleep is the total length of the suspensions that the expiry clock already
 	// includes.

@@ -101,8 +101,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The second round repeats claims whose fingerprints could not be compared, if
-	// compareBodies found the same event.
+	// In the first round, the fingerprints of a claim and of the store's record may be
+	// impossible to compare. If compareBodies shows that both are the same event, the
+	// second round repeats the claim.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -423,8 +424,8 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 }
 
 // judgeOtherMessage judges a claim if the store has recorded other bytes or another
-// message group. After maxAdoptions calls of Adopt, the judgement Wait prevents an
-// endless loop.
+// message group. Normally the Kind is Other, so that the caller calls Adopt and claims
+// again. After maxAdoptions calls of Adopt, the Kind is Wait: this prevents an endless loop.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	// A message is damaged, and must not be sent, if it does not match its hash (Seal).

@@ -24,7 +24,8 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// workKinds lists the kinds of work in measuring order, all with one queue. The first and
+// workKinds lists the kinds of work in the order in which they are measured. All use one
+// queue. The first and
 // the third kind send messages. The second and the fourth receive and delete these
 // messages.
 var workKinds = []struct {
