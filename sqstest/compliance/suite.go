@@ -7,8 +7,7 @@
 // Guarantee: [TestProducer] sends the producer's own events to a fake queue (package
 // sqstest) and judges the messages in the queue, one case for each rule. A producer with
 // one defect fails one case, and the failure names the rule, its source and the first
-// different byte. Programs call
-// [CheckProducer], which needs no testing.T.
+// different byte. Programs call [CheckProducer], which needs no testing.T.
 //
 // Limits: the suite sees only the given events. It judges the order in a message group
 // only if two of the events share a group.
