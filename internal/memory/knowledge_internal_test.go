@@ -13,12 +13,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
+func newPolicy(t *testing.T) idempotency.Policy {
+	t.Helper()
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
+	require.NoError(t, err)
+	return policy
+}
+
 // combine merges the state of an event in this process with its state in the store. If
 // the states differ, the result is the earlier state in this list: Altered, Stored,
 // InDoubt, Unanswered, Clear.
 func TestCombine(t *testing.T) {
-	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
-	require.NoError(t, err)
+	policy := newPolicy(t)
 	key := idempotency.Key{Scope: "s", Operation: "o", Value: "v"}
 	is := idempotency.FingerprintOf("test/1", []byte("p"))
 	memory := func(s idempotency.Store) *Memory { return New(Options{Store: s, Policy: policy}) }

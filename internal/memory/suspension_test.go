@@ -18,12 +18,17 @@ type noWaiter struct{}
 func (noWaiter) MarkRecording() {}
 func (noWaiter) Recorded(bool)  {}
 
+func admit(t *testing.T, m *Memory, r *Record) Judgement {
+	a := []Attempt{{Record: r, First: true}}
+	m.Admit(t.Context(), a)
+	return a[0].Judgement
+}
+
 // Right after a suspension, a new submission must wait: an earlier submission still needs
 // the event's record. With a store, it need not wait, because the store has recorded the
 // event.
 func TestSuspension(t *testing.T) {
-	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
-	require.NoError(t, err)
+	policy := newPolicy(t)
 	for _, s := range []idempotency.Store{nil, new(idempotency.Memory)} {
 		synctest.Test(t, func(t *testing.T) {
 			at := clock.Reading{Wall: time.Now()}
@@ -37,20 +42,15 @@ func TestSuspension(t *testing.T) {
 				m.Identify(r, "k", "g", "b", "b", [32]byte{})
 				return r
 			}
-			admit := func(r *Record) Judgement {
-				a := []Attempt{{Record: r, First: true}}
-				m.Admit(t.Context(), a)
-				return a[0].Judgement
-			}
 			first, waits := submit(), submit()
-			require.Equal(t, Go, admit(first).Kind)
+			require.Equal(t, Go, admit(t, m, first).Kind)
 			m.Attempted([]Ended{{Record: first, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.Stored, MessageID: "m"}}}, Lead{})
 			synctest.Wait()
 			at.Asleep += time.Hour
 			at.Wall = at.Wall.Add(time.Hour)
 			later, ends := submit(), submit()
 			for _, r := range []*Record{later, ends} {
-				j := admit(r)
+				j := admit(t, m, r)
 				if s != nil {
 					assert.Equal(t, Known, j.Kind, "the store knows the event")
 					continue
@@ -66,7 +66,7 @@ func TestSuspension(t *testing.T) {
 				assert.Equal(t, Clear, k.State)
 				assert.ErrorIs(t, k.Err, errRetained)
 				at.Awake += 2 * time.Minute
-				assert.Equal(t, Go, admit(later).Kind)
+				assert.Equal(t, Go, admit(t, m, later).Kind)
 			}
 		})
 	}
@@ -82,26 +82,21 @@ func TestSuspensionAndCollision(t *testing.T) {
 		m.Identify(r, "k", "g", body, body, [32]byte{})
 		return r
 	}
-	admit := func(r *Record) Judgement {
-		a := []Attempt{{Record: r}}
-		m.Admit(t.Context(), a)
-		return a[0].Judgement
-	}
-	require.Equal(t, Go, admit(submit("under way")).Kind)
+	require.Equal(t, Go, admit(t, m, submit("under way")).Kind)
 	other := submit("b")
-	assert.NotZero(t, admit(other).Collision)
+	assert.NotZero(t, admit(t, m, other).Collision)
 	m.Attempted([]Ended{{Record: other, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
 	submit("b") // waits
 	at.Asleep += time.Hour
 	at.Wall = at.Wall.Add(time.Hour)
 	later := submit("b")
 	for range 120 {
-		j := admit(later)
+		j := admit(t, m, later)
 		require.Equal(t, Wait, j.Kind)
 		require.Zero(t, j.Collision)
 		at.Awake += time.Second
 	}
-	j := admit(later)
+	j := admit(t, m, later)
 	assert.Equal(t, Go, j.Kind)
 	assert.NotZero(t, j.Collision)
 }

@@ -44,6 +44,9 @@ func (s State) String() string {
 	}
 }
 
+// mayBeStored reports whether SQS has, or may have, the event itself.
+func (s State) mayBeStored() bool { return s == InDoubt || s == Stored }
+
 // Known is a snapshot of this process's knowledge of an event. The zero value is Unknown.
 type Known struct {
 	State State

@@ -265,11 +265,8 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 // record that earlier submissions may still need (see expiryClock). If separate is true,
 // the new record would get its key from separateKey.
 func (m *Memory) hidesOldRecord(now, expiry Instant, ev *Event, separate bool) bool {
-	isOld := func(k window.Key, at window.Place) bool {
-		old := m.lookup(now, expiry, k, at)
-		return old.state() == InDoubt || old.state() == Stored
-	}
-	return !separate && isOld(ev.key, ev.at) || m.hasSeparate.Load() && isOld(m.separateKey(ev), 0)
+	own, byKey := m.findAsOf(now, expiry, ev)
+	return own.state().mayBeStored() || !separate && byKey.state().mayBeStored()
 }
 
 // judgeLate returns the judgement if it is too late for another attempt. The parameter

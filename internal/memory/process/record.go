@@ -221,14 +221,18 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 // of another event. A submission from before a suspension may also find records that
 // expired meanwhile.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, byKey record) {
-	at := max(sub.made, m.expiryTime(now))
-	byKey = m.lookup(now, at, ev.key, ev.at)
+	return m.findAsOf(now, max(sub.made, m.expiryTime(now)), ev)
+}
+
+// findAsOf is find without the records that had expired at the instant asOf.
+func (m *Memory) findAsOf(now, asOf Instant, ev *Event) (own, byKey record) {
+	byKey = m.lookup(now, asOf, ev.key, ev.at)
 	ev.at = byKey.at
 	if byKey.exists && byKey.value.fingerprint == ev.is {
 		return byKey, byKey
 	}
 	if m.hasSeparate.Load() {
-		if own = m.lookup(now, at, m.separateKey(ev), 0); own.exists && own.value.fingerprint == ev.is {
+		if own = m.lookup(now, asOf, m.separateKey(ev), 0); own.exists && own.value.fingerprint == ev.is {
 			return own, byKey
 		}
 	}

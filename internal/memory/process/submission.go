@@ -72,7 +72,7 @@ func (sub *Submission) WithOtherMessage() Submission { return Submission{made: s
 func (sub *Submission) updateKnown(expiry Instant, k Known) {
 	was := sub.Known
 	switch {
-	case was.State != InDoubt && was.State != Stored:
+	case !was.State.mayBeStored():
 	case k.State != Unknown && k.Since == was.Since:
 	case was.State == Stored && k.State != Stored:
 		return
@@ -91,7 +91,7 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 	case !own.exists && byKey.exists:
 		// Another message has the dedupe key.
 		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
-	case own.exists, other.State != InDoubt && other.State != Stored, expiry < other.keptUntil():
+	case own.exists, !other.State.mayBeStored(), expiry < other.keptUntil():
 		// Before keptUntil, the other record cannot have expired: if it is gone, SQS
 		// refused the other message.
 		sub.collision = Judgement{}
@@ -101,7 +101,7 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 // isLate reports whether it is too late to start an attempt now: SQS may have forgotten
 // the event before the attempt arrives.
 func (k *Known) isLate(now Instant) bool {
-	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
+	return k.State.mayBeStored() && now > k.ResendBefore()
 }
 
 // arrivesBy returns the latest instant at which the request of the current attempt can
