@@ -148,7 +148,7 @@ func (o outcome) errorType() string {
 func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (deletable, again bool) {
 	switch action {
 	case ActionPark:
-		if e.park(b, it, cause, nil) {
+		if e.park(b, it, cause) {
 			return true, false
 		}
 		return e.abandon(it, cause), false

@@ -31,13 +31,8 @@ const (
 )
 
 // park copies the batch's first message to the parking queue. It returns false if the
-// batch must end first. The channel `done` is for the caller of ParkHead; it may be nil.
-func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
-	// Each call of ParkHead for this message gets one answer.
-	var callers []chan error
-	if done != nil {
-		callers = append(callers, done)
-	}
+// batch must end first. Each caller of ParkHead for this message gets one answer.
+func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan error) bool {
 	reply := func(err error) {
 		for _, c := range callers {
 			c <- err
