@@ -252,7 +252,7 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	}
 	for _, a := range as {
 		safe := func(before time.Time) bool { return !before.Add(modelDelivery).After(a.at.Add(modelInterval)) }
-		if a.sub.e.Route == s.e.Route && a.concerns(s) && (a.sub == s || !m.isUnnoticed(a, as, s.made)) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) {
+		if a.sub.e.Route == s.e.Route && a.concerns(s) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) && (a.sub == s || !m.isUnnoticed(a, as, s.made)) {
 			m.fail(s, "a resend before %s is not safe: accepted at %s", m.time(doubt.ResendBefore), m.time(a.at))
 		}
 	}

@@ -99,6 +99,71 @@ func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	})
 }
 
+// hangingGroupClient gives no answer to requests for one message group.
+type hangingGroupClient struct {
+	sqsfifo.Client
+	group string
+}
+
+func (c hangingGroupClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	if *in.MessageGroupId == c.group {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return c.Client.SendMessage(ctx, in, o...)
+}
+
+// An event is stored, and another event waits while the machine is suspended for an hour.
+// Right afterwards, new sends of the first event wait. A send that ends with its context or
+// with Close is not stored. Otherwise the send is stored, as a new message, in two minutes.
+func TestResendsRightAfterASuspension(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			p, machine := onMachine(t, hangingGroupClient{q, "hanging"}, q)
+			_, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			waiting := scene
+			waiting.ID, waiting.PathRow = "waiting", "hanging"
+			p.SendAsync(t.Context(), waiting, func(sqsfifo.Receipt, error) {})
+			time.Sleep(time.Second)
+			machine.suspend(time.Hour)
+
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, err = p.Send(ctx, scene)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+			require.ErrorContains(t, err, "suspension")
+			require.Len(t, q.Messages(), 1)
+
+			begun := time.Now()
+			outcome := make(chan error, 1)
+			var receipt sqsfifo.Receipt
+			p.SendAsync(t.Context(), scene, func(r sqsfifo.Receipt, err error) {
+				receipt = r
+				outcome <- err
+			})
+			if closes {
+				time.Sleep(time.Second)
+				ended, end := context.WithCancel(t.Context())
+				end()
+				require.Error(t, p.Close(ended))
+				err := <-outcome
+				require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+				require.Len(t, q.Messages(), 1)
+				return
+			}
+			require.NoError(t, <-outcome)
+			require.False(t, receipt.Duplicate)
+			require.Equal(t, 1, receipt.Attempts)
+			require.Len(t, q.Messages(), 2)
+			require.Less(t, time.Since(begun), 3*time.Minute)
+			require.NoError(t, p.Close(t.Context()))
+		})
+	}
+}
+
 // An event's context ends after Admit, while the SDK fetches credentials. The request is
 // not sent, and the event is not stored.
 func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
