@@ -104,7 +104,7 @@ func freePort(ctx context.Context) (string, error) {
 // ticksPerSecond is USER_HZ, the unit of the times in /proc. Linux fixes USER_HZ at 100.
 const ticksPerSecond = 100
 
-// processorTime returns the processor time that the emulator has used so far, in seconds.
+// processorTime returns the processor time of the emulator so far, in seconds.
 // It returns 0 if /proc does not exist.
 func (e *emulator) processorTime() float64 {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.process.Pid) + "/stat")

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// load is the amount of work that each emulator gets in each measurement.
+// load is the amount of work for each emulator in each measurement.
 type load struct {
 	messages, groups, workers int
 
@@ -24,7 +24,7 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// workKinds lists the kinds of work in the order in which they are measured. All use one
+// workKinds lists the kinds of work in the order of measurement. All use one
 // queue. The first and
 // the third kind send messages. The second and the fourth receive and delete these
 // messages.
