@@ -130,8 +130,9 @@ func (f Filter) Match(r Record) bool {
 // ClaimAcross returns the outcome Unjudged without an error.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// Two claims are enough, unless another caller has just stored a record with another
-	// Spec.
+	// The first claim may meet a record whose fingerprint cannot be compared, the second
+	// has a comparable one. More claims are needed only if another caller has just stored
+	// another record.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {

@@ -19,7 +19,8 @@ type Finding struct {
 	// with another severity.
 	Severity Severity `json:"severity"`
 
-	// Field is the part of the message, under its name in the SQS API. It is one of:
+	// Field names the part of the message that breaks the rule, by the names of the SQS
+	// API. It is one of:
 	//
 	//   - MessageBody, MessageGroupId, MessageDeduplicationId, DelaySeconds
 	//   - MessageAttributes, or MessageAttributes["unique_key"] with the name in Go quotes

@@ -9,8 +9,9 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// For each component of a dataset, such as version, the steps lead from the given text to
-// the normal text. A step starts with the result of the step before and changes it.
+// The command explains in steps how it brings each component of a dataset, such as the
+// version, into its normal form. Each step changes the result of the step before, and the
+// last step ends with the normal form.
 func FuzzKeySteps(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org/a/b.csv", " HTTPS://Example.ORG:443/a/./x/../%61%2fb.csv#part ", "https://example.org", "s3://Bucket/key",

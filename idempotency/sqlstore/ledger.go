@@ -137,8 +137,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// A store opened after this Ledger may have Config.LedgerSecret. Remarks with keys in
-	// clear are then refused.
+	// Another store, opened after this Ledger, may have Config.LedgerSecret. Then refuse a
+	// remark with a key in clear.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err

@@ -517,8 +517,8 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						// The fault: the third opening deletes all records. The check of
-						// the property "reopening" closes two stores before.
+						// The fault: the third opening deletes all records. Before it, the
+						// check of the property "reopening" has closed two stores.
 						if opened++; opened > 2 {
 							b.mu.Lock()
 							clear(b.records)

@@ -46,9 +46,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the shard's expired records and returns their number. It may exceed
-// *budget, the allowed number of checks, by up to one chunk. The result `finished` is
-// false if *budget stopped sweep.
+// sweep frees the shard's expired records and returns their number. The parameter `budget`
+// is the allowed number of checks; sweep may make more, by up to one chunk. The result
+// `finished` is false if the budget stopped sweep.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, finished bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {

@@ -48,8 +48,8 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			begun <- true
 			<-goOn
-			// After this error, a leading relay would remove the row's mark "possibly
-			// sent".
+			// If this relay were still the leader, it would now remove the row's mark
+			// "possibly sent".
 			return sqsfifo.Receipt{}, refused(m)
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun

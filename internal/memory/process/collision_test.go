@@ -123,8 +123,8 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The Memory forgets the event `north` during the request with the event `south`, but
-	// must still detect the duplicate.
+	// The Memory forgets the event `north` during the request with the event `south`. It must
+	// still detect that `south` is a duplicate of the message m2.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
