@@ -25,7 +25,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// awsConfig returns the result of config.LoadDefaultConfig for a server on this machine.
+// awsConfig returns a configuration for a server on this machine. In production,
+// config.LoadDefaultConfig returns the configuration.
 func awsConfig(endpoint string) aws.Config {
 	return aws.Config{
 		Region:       "us-east-1",

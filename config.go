@@ -136,11 +136,12 @@ const (
 	Warn
 )
 
-// divide returns the findings of severity Error, either as refused (the event is not
-// sent) or as reported (the event is sent, and its receipt has the findings).
+// divide returns the findings of severity Error, either in the result `refused` (the event
+// is not sent) or in the result `reported` (the event is sent, and its receipt has the
+// findings).
 //
-// With Enforce, the findings are refused. With Warn, they are reported, unless SQS itself
-// would refuse the message.
+// With Enforce, the findings are in `refused`. With Warn, they are in `reported`, unless SQS
+// itself would refuse the message.
 func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -205,8 +206,8 @@ type Telemetry struct {
 	//
 	// The first failure of an outage is reported immediately. Further records report the
 	// number of failures after one minute, after eleven minutes and then hourly. The last
-	// record reports the end. In the first minute after an outage, failures are only
-	// counted: the next record about failures includes them.
+	// record reports the end. In the first minute after the end of an outage, new failures
+	// are only counted: the next record about failures includes them.
 	//
 	// The handler runs on a separate goroutine, so a slow handler delays no event. At
 	// most 1,000 records wait for the handler, and further records are dropped.

@@ -64,8 +64,8 @@ const (
 // Delivery configures order, requests, retries, pauses, the buffer and the memory. The
 // zero value is the usual choice.
 type Delivery struct {
-	// Order is Strict by default. The order Runs puts several events of a group into one
-	// request.
+	// Order is [Strict] by default. With [Runs], a request may contain several events of a
+	// group.
 	Order Order
 
 	// OnGroupFailure is PauseInDoubt by default.
@@ -85,8 +85,8 @@ type Delivery struct {
 	// second message.
 	RetryFor time.Duration
 
-	// StartFor limits the retries, in addition to RetryFor, while the failing service,
-	// SQS or Config.Store, has never answered this producer. StartFor counts from the
+	// StartFor limits the retries, in addition to RetryFor, while the service that fails
+	// (SQS or Config.Store) has never answered this producer. StartFor counts from the
 	// call of Send. Zero means 15 seconds, because the network of a new pod may be late.
 	// StartFor has no effect after an attempt that may have stored the event.
 	//

@@ -58,7 +58,7 @@ func (e Envelope[T]) encode() (string, error) {
 	return string(body), nil
 }
 
-// bodies pools buffers for encode.
+// bodies is a pool of buffers for the method `encode`.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxKeptBody is the largest capacity in bytes of a buffer kept in the pool bodies.

@@ -189,7 +189,8 @@ type AlteredError struct {
 	DedupeKey string
 
 	// Attempts is the number of requests of this call. It is 0 if the answer to another call
-	// showed the change. This call then makes no request, or no further request.
+	// with the same event showed the change, even if this call has also made requests. The
+	// producer then makes no further request for this call.
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of

@@ -119,7 +119,8 @@ func ExampleProducer_Close() {
 		})
 	}
 
-	stop() // in production: <-ctx.Done(), the signal
+	// In production, wait for the signal with <-ctx.Done() instead of calling stop.
+	stop()
 	grace, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer cancel()
 	err = producer.Close(grace)

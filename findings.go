@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// quoting lists the rules whose findings quote the payload or an attribute's value.
-var quoting = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
+// quotingRules are the rules whose findings quote the payload or an attribute's value.
+var quotingRules = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
 
 func describe(findings []lint.Finding, plain bool) string {
 	var b strings.Builder
@@ -17,7 +17,7 @@ func describe(findings []lint.Finding, plain bool) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		if slices.Contains(quoting, f.Rule) {
+		if slices.Contains(quotingRules, f.Rule) {
 			if f.Pointer = maskPointer(f.Pointer); !plain {
 				r, _ := lint.Lookup(f.Rule)
 				f.Message = r.Title

@@ -47,8 +47,8 @@ const (
 	maxGap   = time.Hour
 )
 
-// answered records an answer of the service.
-func (h *health) answered() {
+// noteAnswer records an answer of the service.
+func (h *health) noteAnswer() {
 	if h.state.Load() == isWell {
 		return
 	}
@@ -63,9 +63,9 @@ func (h *health) answered() {
 	h.failures, h.logged = 0, false
 }
 
-// failed records a failed call of the service. The cause may also be the network or the
-// configuration.
-func (h *health) failed(err error) {
+// noteFailure records that a call of the service failed. The cause may also be the network
+// or the configuration.
+func (h *health) noteFailure(err error) {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,9 +89,9 @@ func (h *health) failed(err error) {
 
 func (h *health) note(err error) {
 	if err == nil {
-		h.answered()
+		h.noteAnswer()
 	} else {
-		h.failed(err)
+		h.noteFailure(err)
 	}
 }
 

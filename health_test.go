@@ -39,9 +39,9 @@ func (c unreachable) Do(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// during returns a function that returns err during a period, and otherwise nil. The
-// period is measured from the call of during.
-func during(from, to time.Duration, err error) func() error {
+// errorDuring returns a function that returns err in the period between two times, and
+// otherwise nil. The times are measured from the call of errorDuring.
+func errorDuring(from, to time.Duration, err error) func() error {
 	began := time.Now()
 	return func() error {
 		if at := time.Since(began); from <= at && at < to {
@@ -82,15 +82,15 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 		text   string
 	}{
 		"no credentials": {
-			client: func(q *sqstest.Queue) sqsfifo.Client { return withCredentials(q, during(0, ever, noCredentials)) },
+			client: func(q *sqstest.Queue) sqsfifo.Client { return withCredentials(q, errorDuring(0, ever, noCredentials)) },
 			text:   noCredentials.Error(),
 		},
 		"a host that does not exist": {
-			client: func(q *sqstest.Queue) sqsfifo.Client { return withHTTP(q, during(0, ever, errNoHost)) },
+			client: func(q *sqstest.Queue) sqsfifo.Client { return withHTTP(q, errorDuring(0, ever, errNoHost)) },
 			text:   "no such host",
 		},
 		"connection refused": {
-			client: func(q *sqstest.Queue) sqsfifo.Client { return withHTTP(q, during(0, ever, errNoListener)) },
+			client: func(q *sqstest.Queue) sqsfifo.Client { return withHTTP(q, errorDuring(0, ever, errNoListener)) },
 			text:   "connection refused",
 		},
 		"no region": {
@@ -107,7 +107,7 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 			text: "AWS.SimpleQueueService.NonExistentQueue",
 		},
 		"a setting": {
-			client: func(q *sqstest.Queue) sqsfifo.Client { return withHTTP(q, during(0, ever, errNoListener)) },
+			client: func(q *sqstest.Queue) sqsfifo.Client { return withHTTP(q, errorDuring(0, ever, errNoListener)) },
 			change: func(c *sqsfifo.Config[Scene]) { c.Delivery.StartFor = time.Second },
 			after:  time.Second,
 			text:   "connection refused",
@@ -151,14 +151,14 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 func TestLateStart(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene]) sqsfifo.Client{
 		"the host": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene]) sqsfifo.Client {
-			return withHTTP(q, during(0, 8*time.Second, errNoHost))
+			return withHTTP(q, errorDuring(0, 8*time.Second, errNoHost))
 		},
 		"the credentials": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene]) sqsfifo.Client {
-			return withCredentials(q, during(0, 8*time.Second, errors.New("no role yet")))
+			return withCredentials(q, errorDuring(0, 8*time.Second, errors.New("no role yet")))
 		},
 		"the store": func(q *sqstest.Queue, c *sqsfifo.Config[Scene]) sqsfifo.Client {
 			store := &testStore{Store: new(idempotency.Memory)}
-			fault := during(0, 8*time.Second, errLocked)
+			fault := errorDuring(0, 8*time.Second, errLocked)
 			store.fail(func(string) error { return fault() }, nil)
 			c.Store.Store = store
 			return q
@@ -246,7 +246,7 @@ func TestOutage(t *testing.T) {
 				var log logBuffer
 				c := config()
 				c.QueueURL, c.Telemetry.Logger = q.URL(), log.logger()
-				p, err := sqsfifo.NewProducer(start(q, &c, during(time.Minute, 11*time.Minute, errNoListener)), c)
+				p, err := sqsfifo.NewProducer(start(q, &c, errorDuring(time.Minute, 11*time.Minute, errNoListener)), c)
 				require.NoError(t, err)
 				all := scenes(14*60, 20)
 				var failed, stored int

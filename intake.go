@@ -11,7 +11,7 @@ import (
 )
 
 // begin prepares an event for its submission to the dispatcher. If the argument `refusal`
-// is not nil, begin refuses the event. If wait is false, begin does not block.
+// is not nil, begin refuses the event. If the argument `wait` is false, begin does not block.
 func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learnName(ctx)
@@ -26,9 +26,9 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 	}
 }
 
-// open starts the event's span and checks the event's message. If refusal, the error of
-// building the message, is not nil, open refuses the event with this error. The result ok
-// is false for a refused event.
+// open starts the event's span and checks the event's message. The argument `refusal` is
+// the error of building the message, or nil. If there is such an error, open refuses the
+// event with it. The result `ok` is false for a refused event.
 func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)

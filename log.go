@@ -35,8 +35,9 @@ func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	l.Add(slog.LevelWarn, "message group paused: an event of it failed", attributes...)
 }
 
-// failed logs a failure for an operator: a reused key, or an altered event.
-func (l *operatorLog) failed(s *submission, err error) {
+// eventFailed logs the failure of an event if an operator should know of it: a reused key,
+// or an altered event.
+func (l *operatorLog) eventFailed(s *submission, err error) {
 	var conflict *ConflictError
 	var altered *AlteredError
 	switch {
@@ -70,9 +71,9 @@ func (l *operatorLog) recordLost() {
 	}
 }
 
-// unrecorded logs that SQS stored an event and the store did not record it in time. It logs
-// the first such event immediately, and later ones at most once a minute.
-func (l *operatorLog) unrecorded() {
+// notRecorded logs that SQS stored an event, but Config.Store did not record the event in
+// time. It logs the first such event immediately, and later ones at most once a minute.
+func (l *operatorLog) notRecorded() {
 	if l.IsDue(&l.withoutRecord) {
 		l.Add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")
 	}

@@ -19,7 +19,7 @@ func (m *modelRun) flush(ctx context.Context, producer int) {
 	m.clock++
 	at := m.clock
 	m.mu.Unlock()
-	if m.at(producer)[0].Flush(ctx) != nil {
+	if m.producersOf(producer)[0].Flush(ctx) != nil {
 		return
 	}
 	m.mu.Lock()
@@ -33,7 +33,9 @@ func (m *modelRun) flush(ctx context.Context, producer int) {
 
 // checkClosed checks that all submitted events have their outcomes when Close returns.
 func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
-	synctest.Wait() // blocked calls return in the same instant of virtual time
+	// Close ends the calls that block, for example for room in the buffer. Wait until these
+	// calls have returned, so that the loop below checks their submissions too.
+	synctest.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -54,8 +56,9 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch may wait for room in the buffer. The last Identify call comes right
-		// before the submission.
+		// SendBatch may wait for buffer room before it submits an event. The time of the
+		// submission is the time of the event's last Identify call, not the beginning of
+		// the call.
 		if at, ok := m.identifiedAt.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -136,7 +139,7 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether message a proves that the event of submission s is stored.
+// concerns reports whether the message `a` proves that the event of submission s is stored.
 // Either s sent the message, or an earlier submission to the same producer did, and SQS
 // still remembered the message when s was made.
 func (a *modelAccept) concerns(s *modelSub) bool {
@@ -146,8 +149,8 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// isUnnoticed reports whether the producer could not know of message a by the time
-// `when`. Package internal/memory/process documents this limit.
+// isUnnoticed reports whether the producer could not know of the message `a` by the
+// time `when`. Package internal/memory/process documents this limit.
 func (m *modelRun) isUnnoticed(a *modelAccept, as []*modelAccept, when time.Time) bool {
 	producer := a.sub.producer
 	if slices.ContainsFunc(m.subs, func(s *modelSub) bool {
@@ -202,8 +205,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// A request that left while SQS remembered message a also proves that the
-			// event is stored, even without a clear answer.
+			// Assume that the producer knew the message. A request that left before SQS
+			// forgot the message then also proves that the event is stored, even without a
+			// clear answer.
 			for _, r := range rs {
 				suppressed := knew && !r.provesUnstored && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
@@ -242,8 +246,10 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// An answer that proves "not stored" rules out doubt. With slow callbacks or
-		// SendBatch, the answer may have come after the decision.
+		// A request cannot be the reason for the doubt if its answer proved "not stored"
+		// before the producer decided the outcome. With slow callbacks or SendBatch, the
+		// report may come long after the decision. The answer may have come in between, so
+		// do not rule the request out.
 		proven := r.provesUnstored && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -280,15 +286,16 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				// A request of the failed event reached SQS after the group had gone on.
 				continue
 			case modelInDoubt(earlier) && (later.err != nil || later.reportedAt > earlier.reportedAt):
-				// When the doubt was reported, the later event had no receipt.
+				// The producer had reported the doubt before any receipt for the later event.
+				// So the caller knew that the earlier event might be stored after the later one.
 				continue
 			case modelInDoubt(earlier) && m.slow && late.request.endedAt < first.request.startedAt:
 				// The earlier event was in doubt when the later event was sent. A slow
 				// callback delayed its report.
 				continue
 			case earlier.receipt.MessageID != "" && earlier.receipt.MessageID != late.id:
-				// The receipt names another producer's message. SQS had forgotten it when
-				// the late message was stored.
+				// The earlier event's receipt names a message of another producer. SQS forgot
+				// that message, and then stored the late message of this producer.
 				continue
 			case m.on.setsClock && earlier.err == nil && earlier.receipt.MessageID == "":
 				// This is the previous case after a change of the wall clock: the receipt

@@ -31,11 +31,10 @@ type modelMachine struct {
 	history      []string // suspensions and clock changes, with the time since the start
 }
 
-// modelClockChange is one change of the machine's wall clock. From the time at on, the
-// wall clock is ahead of the true time by lead.
+// modelClockChange is one change of the machine's wall clock.
 type modelClockChange struct {
-	at   time.Time
-	lead time.Duration
+	at   time.Time     // true time of the change
+	lead time.Duration // wall clock minus true time, after the change
 }
 
 // modelFlight is a request on its way to SQS.
@@ -59,22 +58,23 @@ func newModelMachine(seed uint64, q *sqstest.Queue) *modelMachine {
 func (m *modelMachine) now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.time()
+	return m.nowLocked()
 }
 
-// time is like now, but the caller holds mu.
-func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
+// nowLocked returns the true time, like the method `now`. The caller holds mu.
+func (m *modelMachine) nowLocked() time.Time { return time.Now().Add(m.asleep) }
 
 // wall returns the time of the wall clock.
 func (m *modelMachine) wall() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.time().Add(m.clockChanges[len(m.clockChanges)-1].lead)
+	return m.nowLocked().Add(m.clockChanges[len(m.clockChanges)-1].lead)
 }
 
-// holdsAtTrueTime returns f of the true time (see now) of a reading of the wall clock,
-// made between earliest and latest. If clock changes allow several true times, one
-// suffices.
+// holdsAtTrueTime converts a reading of the wall clock to the true time (see the method
+// `now`) and returns f of the true time. The clock was read between the times `earliest` and
+// `latest`. If the clock was changed in between, several true times are possible:
+// holdsAtTrueTime returns true if f is true for at least one of them.
 func (m *modelMachine) holdsAtTrueTime(reading, earliest, latest time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *modelMachine) newClock() *clock.Clock {
 	return clock.Simulated(func() clock.Reading {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return clock.Reading{Awake: time.Since(start), Asleep: m.asleep, Wall: m.time().Add(m.clockChanges[len(m.clockChanges)-1].lead).Round(0)}
+		return clock.Reading{Awake: time.Since(start), Asleep: m.asleep, Wall: m.nowLocked().Add(m.clockChanges[len(m.clockChanges)-1].lead).Round(0)}
 	})
 }
 
@@ -104,7 +104,7 @@ func (m *modelMachine) newClock() *clock.Clock {
 func (m *modelMachine) fly(d time.Duration, f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	flight := &modelFlight{at: m.time().Add(d), f: f}
+	flight := &modelFlight{at: m.nowLocked().Add(d), f: f}
 	m.flights[flight] = struct{}{}
 	flight.timer = time.AfterFunc(d, func() { m.land(flight) })
 }
@@ -123,8 +123,8 @@ func (m *modelMachine) land(flight *modelFlight) {
 // goroutines of the bubble must be blocked.
 func (m *modelMachine) suspend(d time.Duration) {
 	m.mu.Lock()
-	end := m.time().Add(d)
-	m.history = append(m.history, fmt.Sprintf("%.3f s: suspended for %v", m.time().Sub(m.start).Seconds(), d))
+	end := m.nowLocked().Add(d)
+	m.history = append(m.history, fmt.Sprintf("%.3f s: suspended for %v", m.nowLocked().Sub(m.start).Seconds(), d))
 	flights := make([]*modelFlight, 0, len(m.flights))
 	for f := range m.flights {
 		flights = append(flights, f)
@@ -146,7 +146,7 @@ func (m *modelMachine) suspend(d time.Duration) {
 func (m *modelMachine) pass(until time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if d := until.Sub(m.time()); d > 0 {
+	if d := until.Sub(m.nowLocked()); d > 0 {
 		m.asleep += d
 		m.q.Advance(d)
 	}
@@ -156,12 +156,13 @@ func (m *modelMachine) pass(until time.Time) {
 func (m *modelMachine) setClock(lead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.clockChanges = append(m.clockChanges, modelClockChange{m.time(), lead})
-	m.history = append(m.history, fmt.Sprintf("%.3f s: the wall clock is %v ahead", m.time().Sub(m.start).Seconds(), lead))
+	m.clockChanges = append(m.clockChanges, modelClockChange{m.nowLocked(), lead})
+	m.history = append(m.history, fmt.Sprintf("%.3f s: the wall clock is %v ahead", m.nowLocked().Sub(m.start).Seconds(), lead))
 }
 
-// run suspends the machine, sets its clock and calls restart, at random times until stop is
-// called. Nothing else may call synctest.Wait meanwhile. stop waits for the last restart.
+// run suspends the machine, sets its clock and calls the function `restart`, at random
+// times until the result `stop` is called. Nothing else may call synctest.Wait meanwhile.
+// The function `stop` waits for the last restart.
 func (m *modelMachine) run(rng *rand.Rand, restart func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// at returns the producers of a process.
-func (m *modelRun) at(process int) []*sqsfifo.Producer[modelEvent] {
+// producersOf returns the producers of a process.
+func (m *modelRun) producersOf(process int) []*sqsfifo.Producer[modelEvent] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.producers[process]
@@ -33,13 +33,13 @@ func (m *modelRun) latest(process int) int {
 // process in its place.
 func (m *modelRun) restart(rng *rand.Rand) {
 	old := m.latest(rng.IntN(m.processes))
-	fresh := m.begin(len(m.at(old)) > 1)
+	fresh := m.begin(len(m.producersOf(old)) > 1)
 	m.mu.Lock()
 	m.successors[old] = fresh
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(m.t.Context(), time.Duration(rng.IntN(3))*time.Second)
 	defer cancel()
-	m.checkClosed(old, ctx, m.at(old)[0].Close(ctx))
+	m.checkClosed(old, ctx, m.producersOf(old)[0].Close(ctx))
 }
 
 // spawn runs f in a goroutine, unless the random program has ended.
@@ -117,7 +117,7 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 		e := modelEvent{Key: fmt.Sprintf("crowd-%d-%d", producer, n), Group: fmt.Sprintf("crowd-%d", n)}
 		producer = m.latest(producer)
 		s := m.newSub(producer, "SendAsync", e, 0)
-		m.at(producer)[0].SendAsync(m.t.Context(), s.e, m.done(s))
+		m.producersOf(producer)[0].SendAsync(m.t.Context(), s.e, m.done(s))
 		m.callReturned(s)
 	}
 }
@@ -127,7 +127,7 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 func (m *modelRun) callOtherMethods(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
 		n := m.latest(rng.IntN(m.processes))
-		p := m.at(n)[0]
+		p := m.producersOf(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
 			// In half of the programs, never resume a group: choose only between Flush
@@ -232,7 +232,7 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 		m.mu.Unlock()
 	}
 	producer = m.latest(producer)
-	ps := m.at(producer)
+	ps := m.producersOf(producer)
 	p := ps[rng.IntN(len(ps))]
 	how := []string{"SendAsync", "SendAsync", "TrySend", "SendBatch", "Send", "SendMessage"}[rng.IntN(6)]
 	subs := make([]*modelSub, len(events))

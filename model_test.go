@@ -214,7 +214,7 @@ func (m *modelRun) run(sum *modelTotals) {
 	m.mu.Unlock()
 	for process := range m.processes {
 		n := m.latest(process)
-		m.checkClosed(n, ctx, m.at(n)[0].Close(ctx))
+		m.checkClosed(n, ctx, m.producersOf(n)[0].Close(ctx))
 	}
 	m.actors.Wait()
 	others.Wait()

@@ -151,7 +151,7 @@ func (i *inspector) askLocked(ctx context.Context) {
 			i.nextRequest, i.hasFailed = time.Now().Add(askAgain), true
 			if i.health.isUnproven() {
 				i.health.keepCause(err)
-				i.health.failed(err)
+				i.health.noteFailure(err)
 			}
 		}
 	}()

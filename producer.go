@@ -65,8 +65,8 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 	return newProducer(queue, config, config.Source), nil
 }
 
-// newProducer returns a producer. If source is not empty, it becomes an attribute of
-// the producer's metrics.
+// newProducer returns a producer. If the argument `source` is not empty, it becomes an
+// attribute of the producer's metrics.
 func newProducer[T any](queue *Queue, config Config[T], source string) *Producer[T] {
 	rules := ruleset{config.Enforcement, config.Organization, queue.showKeys, queue.sender.observer.Source(source)}
 	return &Producer[T]{config: config, rules: rules, queue: queue}

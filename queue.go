@@ -244,8 +244,8 @@ func (q *Queue) Paused() map[string]Pause {
 // pause ends without Resume in two cases:
 //
 //   - The failed event is sent again and stored. The order of the group is then kept.
-//   - With PauseInDoubt, SQS has forgotten the failed event. This takes about five
-//     minutes at most.
+//   - SQS has forgotten the failed event, after about five minutes at most. This case
+//     applies only with PauseInDoubt.
 //
 // Events queued after the failed event have already failed with [ErrGroupPaused]. Resume
 // does not send them.

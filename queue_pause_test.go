@@ -72,8 +72,8 @@ func TestPausedGroup(t *testing.T) {
 	})
 }
 
-// The order Runs sends several events of a group in one request. But the resend of an event
-// that paused its group is a request with this event only, because it may fail again.
+// With the order Runs, a request may contain several events of a group. But the resend of an
+// event that paused its group is a request with this event only, because it may fail again.
 func TestPausedRun(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		run := []Scene{event("a", 0), event("a", 1), event("a", 2)}

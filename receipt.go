@@ -59,8 +59,9 @@ type Receipt struct {
 	// a claim in the store, for example with FailOpen.
 	//
 	// The producer tries to record a claimed event for an hour, or until Close. If that
-	// fails, the store cannot know whether SQS has the event, and [UnresolvedPolicy]
-	// decides about a resend after five minutes.
+	// fails, the store cannot know whether SQS has the event. If the event is submitted
+	// again more than five minutes after this send, [UnresolvedPolicy] decides whether to
+	// send it.
 	//
 	// Unrecorded is also true for a duplicate of an unrecorded event. The producer
 	// remembers at least the last 16,384 unrecorded events for this purpose.

@@ -90,10 +90,10 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	c.counts.add(outcome)
 	if r.Unrecorded {
 		c.memory.CountUnrecorded()
-		c.log.unrecorded()
+		c.log.notRecorded()
 	}
 	if err != nil && s.msg != nil {
-		c.log.failed(s, err)
+		c.log.eventFailed(s, err)
 	}
 	if c.sink != nil {
 		c.sink.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))

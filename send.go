@@ -60,8 +60,9 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	})
 }
 
-// SendAsync submits an event and calls done exactly once with the results of Send. done may
-// be nil: then Flush and Close report failures as an [*UnreportedError].
+// SendAsync submits an event and calls the callback `done` exactly once with the results of
+// Send. The callback may be nil: then Flush and Close report failures as an
+// [*UnreportedError].
 //
 // Consecutive events of one group are sent in the order of the calls, and their callbacks
 // run in that order. There is one exception: when ctx ends, the event gets its outcome
@@ -74,11 +75,11 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 //   - until the first answer to GetQueueAttributes
 //   - with Config.Store, for one lookup in the store, at most Store.Timeout
 //
-// SendAsync calls done before it returns if the event cannot be submitted: the event has no
-// message group, the queue is unusable, ctx has ended or the producer is closed. Otherwise
-// done runs on a goroutine of the producer.
+// SendAsync calls the callback before it returns if the event cannot be submitted: the event
+// has no message group, the queue is unusable, ctx has ended or the producer is closed.
+// Otherwise the callback runs on a goroutine of the producer.
 //
-// A running callback delays only the other callbacks of its group. done may call every
+// A running callback delays only the other callbacks of its group. A callback may call every
 // method of the producer, but a method that waits for events of the same group would wait
 // forever.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
@@ -94,9 +95,9 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 	_ = p.submit(ctx, it, it.Message.take(msg), true)
 }
 
-// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
-// called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
-// never called.
+// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, the callback
+// `done` is called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and
+// the callback is never called.
 //
 // Unlike SendAsync, TrySend does not look the event up in Config.Store. The store is
 // first asked when the producer claims the event, before the first attempt.
@@ -105,7 +106,8 @@ func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, e
 	return p.submit(ctx, it, p.composeInto(it, event), false)
 }
 
-// callback is the callback of an asynchronous send, for example done of SendAsync.
+// callback is the callback of an asynchronous send, for example the argument `done` of
+// SendAsync.
 type callback func(Receipt, error)
 
 func (f callback) report(_ int, r Receipt, err error) { f(r, err) }
@@ -130,14 +132,14 @@ func (s *submission) take(msg *Message) error {
 	if msg == nil {
 		return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 	}
-	// A request may read the message after the call has returned, when the caller may
-	// change msg.
+	// The caller may change msg after the call has returned. A request may still read the
+	// message at that time, so make a copy.
 	s.msg = msg.clone()
 	return nil
 }
 
 // submit submits an item. If the argument `refusal` is not nil, it becomes the item's
-// outcome. If wait is false, submit does not block (TrySend).
+// outcome. If the argument `wait` is false, submit does not block (TrySend).
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
 	q.sender.begin(ctx, it, refusal, wait)
@@ -166,8 +168,9 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// maySubmit decides whether an event goes to the dispatcher. A refused event with a group
-// does, because it is reported after the group's earlier events.
+// maySubmit decides whether an event goes to the dispatcher. The dispatcher reports the
+// outcomes of a group in order. So even a refused event goes there if it has a group: it
+// must be reported after the group's earlier events.
 func (q *Queue) maySubmit(ctx context.Context, it *item, queueErr error) (ok bool, cause error) {
 	switch {
 	case queueErr != nil:
@@ -207,7 +210,8 @@ func (q *Queue) bufferFull(it *item) error {
 	// Even if the event was refused, for example for a broken rule, TrySend returns
 	// ErrBufferFull. So remove the refusal.
 	s.refuse(nil)
-	// With a claim, the event would end in doubt, because the store was not asked.
+	// The event may have a claim for the store, but TrySend has not asked the store yet.
+	// The missing answer would end the event in doubt, so drop the claim.
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.sender.memory)

@@ -36,8 +36,8 @@ func faulty(q *sqstest.Queue, share float64) {
 }
 
 // Events go through a real client and a socket, in real time, while requests fail at
-// random. No event is lost or stored twice. With Strict, no event is out of order. With
-// Runs, the outcomes report each overtaken event.
+// random. No event is lost or stored twice. With the order Strict, no event is out of order.
+// With the order Runs, the outcomes report each overtaken event.
 func TestFaultsOverLoopback(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 60,000 events in real time")
@@ -156,10 +156,10 @@ func TestSoak(t *testing.T) {
 	consumer.Go(func() {
 		last := map[string]string{}
 		for {
-			drained := false
+			sendersDone := false
 			select {
 			case <-stop:
-				drained = true // the consumer has received all remaining messages
+				sendersDone = true
 			default:
 			}
 			out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
@@ -178,7 +178,7 @@ func TestSoak(t *testing.T) {
 				assert.NoError(t, err)
 			}
 			if len(out.Messages) == 0 {
-				if drained {
+				if sendersDone {
 					return
 				}
 				time.Sleep(time.Millisecond)

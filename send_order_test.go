@@ -181,7 +181,8 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 		require.ErrorIs(t, outcome, context.DeadlineExceeded)
 		assert.Zero(t, refused.Attempts)
 
-		p.SendAsync(t.Context(), event("e", 0), fail(t)) // blocks until the event of group a leaves the buffer
+		// This call blocks until the event of group "a" leaves the buffer.
+		p.SendAsync(t.Context(), event("e", 0), fail(t))
 		assert.Equal(t, 20*time.Millisecond, time.Since(c.start))
 		closed := make(chan error)
 		go func() { // waits for room until the producer closes

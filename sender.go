@@ -67,7 +67,7 @@ func (c *sender) collides(s *submission, with memory.Collision) error {
 	if !s.known.SendAnyway {
 		return err
 	}
-	c.log.failed(s, err)
+	c.log.eventFailed(s, err)
 	c.warn(s, findings)
 	return nil
 }
@@ -124,8 +124,8 @@ func (c *sender) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// The caller may have changed the message since Build. With findings, the body may
-	// lack fields that verify reads.
+	// The caller may have changed the message since Build, so verify the message. But if
+	// the lint found violations, the body may lack fields that the method `verify` reads.
 	if s.prebuilt && len(reported) == 0 {
 		return s.msg.verify()
 	}
@@ -136,7 +136,7 @@ func (c *sender) check(s *submission, payload string) error {
 // event's receipt.
 func (c *sender) warn(s *submission, findings []lint.Finding) {
 	if len(findings) > 0 {
-		s.rarely().findings = append(s.rarely().findings, findings...)
+		s.rareFields().findings = append(s.rareFields().findings, findings...)
 	}
 	for _, f := range findings {
 		c.observer.Violated(s.ctx, f.Rule, true)
@@ -347,9 +347,9 @@ func (c *sender) countAttempts(items []*item, answers []attempt.Answer) {
 func (c *sender) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
 	switch {
 	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:
-		c.sqs.answered()
+		c.sqs.noteAnswer()
 	case load == attempt.Troubled, answers[0].Unready:
-		c.sqs.failed(cmp.Or(err, answers[0].Err))
+		c.sqs.noteFailure(cmp.Or(err, answers[0].Err))
 	}
 }
 
@@ -397,7 +397,7 @@ func (c *sender) entry(s *submission) sqscall.Entry {
 		e.Attributes = s.ownAttributes
 	}
 	if c.explicit {
-		r := s.rarely()
+		r := s.rareFields()
 		if r.hash == "" {
 			r.hash = s.known.BodyHash()
 		}

@@ -85,9 +85,9 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// SQS gives each new message a higher number, and answers a copy with the number of the
-// original. Process B recognises a copy of process A's event only after it has seen a
-// higher number.
+// SQS gives each new message a higher sequence number, and answers a copy with the number of
+// the original. Process B sends a copy of process A's event. B recognises the copy only if
+// SQS has answered B with a higher number before, for a message that B sent.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -275,9 +275,10 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// Another process stored the event, and the answer about this duplicate is 12 seconds late.
-// The producer must not conclude that SQS's clock is 12 seconds slow. The event would then
-// look younger than it is, and a resend could start after SQS has forgotten the event.
+// This producer sends a copy of another process's event. SQS's answer arrives 12 seconds
+// after the time in its Date header. The producer must not conclude that SQS's clock is 12
+// seconds slow. After this wrong conclusion, the event would look younger than it is, and a
+// resend could start after SQS has forgotten the event.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -300,9 +301,9 @@ func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	})
 }
 
-// SQS stores a new event and writes the answer 12 seconds later. If the producer took the
-// delay for a fast clock of SQS, the event would look older than the request, like a
-// duplicate.
+// SQS stores a new event, and sets the Date header of the answer 12 seconds later. The
+// producer must not conclude that SQS's clock is 12 seconds fast. After this wrong
+// conclusion, the event would look older than the request, like a duplicate.
 func TestNewEventWithAStalledAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -17,12 +17,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pickyClient refuses every request that contains a message of the group "poison". Like
-// SQS for some faults, it refuses the whole request.
+// pickyClient refuses every request that contains a bad message. Like SQS for some faults,
+// it refuses the whole request.
 type pickyClient struct {
 	*sqstest.Queue
-	requests      atomic.Int64
-	refusesTraced bool // refuse messages with trace context, but not the group "poison"
+	requests atomic.Int64
+
+	// If refusesTraced is true, messages with attributes are bad: in these tests, only the
+	// trace context is an attribute. Otherwise messages of the group "poison" are bad.
+	refusesTraced bool
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {

@@ -42,11 +42,15 @@ import (
 // the field Client. The store does not keep attributes. If an event is sent again with
 // other attributes, only the producer's own memory of the last five minutes notices this.
 //
-// A [*NotStoredError] means that no other producer can have stored the event before the
+// A [*NotStoredError] means that no other producer had stored the event at the time of the
 // store's last answer. Another producer may have stored the event since then. A resend is
-// still safe, because the producer asks the store again. Without an answer of the store,
-// there are two such errors: the buffer is full ([ErrBufferFull]), or the event cannot be
-// claimed, for example because the queue's ARN is unknown.
+// still safe, because the producer asks the store again.
+//
+// In two cases, a NotStoredError does not rely on an answer of the store, and another
+// producer may have stored the event at any time:
+//
+//   - The buffer is full ([ErrBufferFull]).
+//   - The event cannot be claimed, for example because the queue's ARN is unknown.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
@@ -145,8 +149,8 @@ func (c *StoreConfig) lease() time.Duration {
 }
 
 // retryFor returns the longest Delivery.RetryFor with a store, which is also the default.
-// The last retry may start a whole lease later, on clocks that differ by window.Slack,
-// and must still reach SQS within the deduplication interval.
+// A retry that begins at the end of this time must reach SQS within the deduplication
+// interval, even if the retry takes a whole lease and the clocks differ by window.Slack.
 func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }
@@ -180,7 +184,7 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 		return
 	}
 	if delivery.RetryFor < 0 {
-		return // validate of Delivery reports this fault
+		return // Delivery.validate reports this fault
 	}
 	_, err := c.policy(delivery.RetryFor)
 	for _, err := range split(err) {

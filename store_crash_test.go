@@ -16,9 +16,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient calls before() when a request is about to leave, and after() when the
-// queue has handled it. The producer cannot see whether a failed request left, because
-// hookedClient ignores the options of a call.
+// hookedClient calls before() when a request is about to leave, and after() when the queue
+// has handled the request. Through the options of a call, the SDK's client reports to the
+// producer whether a failed request left. hookedClient ignores the options, so the producer
+// cannot learn this.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -68,7 +69,7 @@ func (c *hookedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessage
 	})
 }
 
-// process is a producer whose process may crash.
+// process is a simulated operating-system process with one producer. It may crash.
 type process struct {
 	*sqsfifo.Producer[Scene]
 	t      *testing.T

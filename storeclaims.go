@@ -16,8 +16,9 @@ import (
 type storeKeys struct {
 	client string // Config.Store.Client
 
-	// queue is Config.Store.Queue, the ARN derived from an AWS URL, or "" for the ARN
-	// that SQS reports.
+	// queue is the queue's name in the store's keys: Config.Store.Queue or, if that is
+	// empty, the ARN derived from an AWS URL. Without both, queue is "", and the name is
+	// the ARN that SQS reports.
 	queue     string
 	inspector *inspector // reads the queue's attributes; nil without a store
 }
@@ -33,8 +34,8 @@ func (k *storeKeys) queueName() string {
 	return ""
 }
 
-// learnName asks SQS for the queue's ARN if the queue's name in the store's keys is not
-// known yet.
+// learnName asks SQS for the queue's ARN, if the ARN is needed as the queue's name in the
+// store's keys and is not known yet.
 func (k *storeKeys) learnName(ctx context.Context) {
 	if k.inspector != nil && k.queueName() == "" {
 		_ = k.inspector.check(ctx) // ignore the error: each event calls check again and reports it
@@ -89,8 +90,8 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 }
 
 // makeClaim makes the claim of a message for the store and puts it into the record r. If
-// valid is true, the message broke no rule of package lint, so its body is canonical.
-// makeClaim then finds source and payload without decoding the body.
+// the argument `valid` is true, the message broke no rule of package lint, so its body is
+// canonical. makeClaim then finds source and payload without decoding the body.
 func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, valid bool) error {
 	source, payload := "", m.Body
 	if valid {

@@ -73,8 +73,8 @@ type rare struct {
 	refusal  error          // reason not to send the event
 }
 
-// rarely returns s.rare and allocates it if necessary.
-func (s *submission) rarely() *rare {
+// rareFields returns s.rare. If s.rare is nil, rareFields first sets it to an empty struct.
+func (s *submission) rareFields() *rare {
 	if s.rare == nil {
 		s.rare = &rare{}
 	}
@@ -83,7 +83,7 @@ func (s *submission) rarely() *rare {
 
 func (s *submission) refuse(err error) {
 	if err != nil || s.rare != nil {
-		s.rarely().refusal = err
+		s.rareFields().refusal = err
 	}
 }
 

@@ -113,9 +113,11 @@ func (c hangingGroupClient) SendMessage(ctx context.Context, in *sqs.SendMessage
 	return c.Client.SendMessage(ctx, in, o...)
 }
 
-// An event is stored, and another event waits while the machine is suspended for an hour.
-// Right afterwards, new sends of the first event wait. A send that ends with its context or
-// with Close is not stored. Otherwise the send is stored, as a new message, in two minutes.
+// An event is stored. While an event of another group is still in flight, the machine is
+// suspended for an hour. Right afterwards, a new send of the stored event has to wait,
+// because an earlier submission may still need the memory's record of this event. If the
+// send's context ends or the producer is closed meanwhile, the send ends as not stored.
+// Otherwise the event is stored again after about two minutes, as a new message.
 func TestResendsRightAfterASuspension(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -41,8 +41,8 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		// step is the JSON pointer from the value back to itself. Error.Pointer repeats
-		// step.
+		// step is the JSON pointer from the value back to itself. Error.Pointer is this
+		// pointer, repeated any number of times.
 		step string
 	}{
 		{"pointer", pointer, "/Next"},

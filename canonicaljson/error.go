@@ -72,9 +72,9 @@ var (
 // Use [errors.Is] to test for a rule, such as [ErrDuplicateName], or for the error of a
 // failed MarshalJSON or MarshalText method.
 //
-// A text is read from front to back, and the first fault found is reported. A duplicate
-// name may be found only at the end of the object. If the object has another fault as
-// well, that fault may be reported instead of the duplicate name.
+// A text is read from front to back, and the first detected fault is reported. Some
+// duplicate names are detected only when the end of their object is read. If the object has
+// another fault as well, that fault may be reported instead of the duplicate name.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes, or -1 for a Go value. It
 	// is the offset of:
@@ -139,12 +139,11 @@ func excerpt[T []byte | string](s T, limit int) string {
 	return strconv.Quote(string(s[:cut])) + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// fault is the first broken rule in a text. newTextError makes an [Error] from it. The
-// field at is an offset in the text. For ErrSyntax, want describes the expected bytes.
+// fault is the first broken rule in a text. newTextError makes an [Error] from a fault.
 type fault struct {
-	at   int
-	err  error
-	want string
+	at   int    // offset of the fault in the text
+	err  error  // the broken rule
+	want string // the expected bytes, only for ErrSyntax
 }
 
 func newTextError(src []byte, f fault) *Error {

@@ -237,8 +237,8 @@ func dominantField(fields []field) (field, bool) {
 	return untagged[0], len(untagged) == 1
 }
 
-// validName reports whether encoding/json accepts a name in a json tag. In place of other
-// names, encoding/json uses the name of the Go field.
+// validName reports whether encoding/json accepts a name in a json tag. If not,
+// encoding/json ignores the name in the tag and uses the name of the Go field.
 func validName(name string) bool {
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {

@@ -74,8 +74,8 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 		b.values = reflect.MakeSlice(b.values.Type(), n, n)
 	}
 	values := b.values.Slice(0, n)
-	// The entries of this map are e.entries[base:]. An inner map removes its entries
-	// after use.
+	// e.entries is a stack, and e.entries[base:] are the entries of this map. A map inside
+	// one of the values pushes its entries, and removes them when it has been written.
 	base := len(e.entries)
 	i := 0
 	for iter := v.MapRange(); i < n && iter.Next(); i++ {

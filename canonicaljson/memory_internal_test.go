@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largeUnits are pieces of JSON. The test repeats one piece to make a large text. Each
-// piece fills other buffers of the scanner, for example the buffer for names with
-// escapes.
+// largeUnits are pieces of JSON. The test makes a large text from each piece, by repeating
+// the piece. Different pieces fill different buffers of the scanner: for example, only names
+// with escapes fill the buffer for decoded names.
 var largeUnits = []string{
 	`{"z":1,"a":{"y":2,"b":3}},`, `{"\u007a":1.50,"\u0061":2},`, `[[[[[]]]]],`, `{"":{}},`, `1.50,`, `"\u0041",`, `0.1000000000000000000000001,`, ` 1 ,`,
 }

@@ -36,8 +36,8 @@ func encodeRawMessage(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) 
 	return e.appendTextOf(v.Type(), out, v.Bytes(), "raw message")
 }
 
-// numberEncoder writes a json.Number; the zero value is 0. If quoted is true, it copies
-// the literal unchanged into quotes.
+// numberEncoder returns the encoder of json.Number. The encoder writes an empty json.Number
+// as 0. If the argument `quoted` is true, it copies the literal unchanged into quotes.
 func numberEncoder(quoted bool) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		number := []byte(v.String())

@@ -145,7 +145,7 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset after the number at start, if it is a canonical integer
+// shortInteger returns the offset after the number at src[start], if it is a canonical integer
 // of at most 15 digits. It returns 0 for other numbers, and with fewer than 16 bytes of
 // text left.
 func shortInteger(src []byte, start int) int {
@@ -170,7 +170,7 @@ func shortInteger(src []byte, start int) int {
 	return end
 }
 
-// scanNumber reads the number at start and makes it canonical. It returns the offset
+// scanNumber reads the number at s.src[start] and makes it canonical. It returns the offset
 // after the number, or -1 after a fault.
 func (s *scanner) scanNumber(start int) int {
 	src := s.src

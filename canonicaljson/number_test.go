@@ -227,8 +227,8 @@ func (j *numberJudge) ten(n int) *big.Int {
 	return j.tens[n]
 }
 
-// fault returns "" if text is the text that ECMA-262 prescribes for f, and otherwise the
-// difference.
+// fault returns "" if the argument `text` is the text that ECMA-262 prescribes for f.
+// Otherwise it returns the difference.
 func (j *numberJudge) fault(f float64, text string) string {
 	if f == 0 {
 		if text != "0" {
@@ -260,7 +260,9 @@ func (j *numberJudge) fault(f float64, text string) string {
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
-	if m == 1<<52 && e > -1074 { // below a power of two, the next double is 2 units away
+	if m == 1<<52 && e > -1074 {
+		// f is a power of two. The next lower double is only 2 units away, so the midpoint is
+		// 1 unit below f.
 		low.Add(low, big.NewInt(1))
 	}
 	// Compare d*10^exponent with value*2^(e-2) as the integers d*unit and value*scale.
@@ -323,7 +325,7 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout reads a number in the layout of ECMA-262. The number is digits times
+// readLayout reads a number in the layout of ECMA-262. The number is `digits` times
 // 10^exponent. If the text has another layout, readLayout returns only a description of the
 // fault.
 func readLayout(text string) (digits string, exponent int, fault string) {

@@ -88,8 +88,10 @@ func prefixOf(name []byte) uint64 {
 	return p
 }
 
-// utf16Rank gives the bytes of UTF-8 names the order of UTF-16 code units. EE and EF
-// begin U+E000 to U+FFFF, which UTF-16 puts after all other characters.
+// utf16Rank returns a number for a byte of a UTF-8 name. Comparing two names by these numbers
+// gives the order of UTF-16 code units. The bytes EE and EF have the highest numbers, because
+// they begin the characters U+E000 to U+FFFF. In the order of UTF-16 code units, these
+// characters come after all others.
 func utf16Rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -236,9 +238,9 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the text that writeSorted must still write, from its end to its start.
-// If open is true, writeSorted must first write the remaining members of the object after
-// the span.
+// job is a part of the text that writeSorted must still write. writeSorted works from the
+// end of the text to its start. If open is true, an object after the span is only partly
+// written: writeSorted must write the object's remaining members before it writes the span.
 type job struct {
 	span
 	members uint32 // start of the object's sorted members, in scanner.sortedMembers

@@ -9,13 +9,14 @@ import (
 
 // scanner canonicalises one text in one pass. A text without changes is never copied.
 //
-// The normalised text is out followed by the bytes of src not copied yet (pending). It is
-// canonical except for the order of the members.
+// The normalised text has two parts: the field out, and then src[pending:], the bytes of src
+// that are not copied to out yet. The normalised text is canonical except for the order of
+// the members.
 type scanner struct {
 	src     []byte
 	out     []byte // the normalised form of src[:pending]
 	pending int    // offset of the first byte of src that is not yet in out
-	// The byte src[i], if pending, has the offset i+shift in the normalised text.
+	// A byte src[i] that is not yet in out has the offset i+shift in the normalised text.
 	shift int
 
 	frames   []frame  // the open arrays and objects
@@ -33,21 +34,25 @@ type scanner struct {
 	strict bool // refuse integers that rounding would change
 	verify bool // stop at the first byte that is not canonical
 	differ bool // src is not canonical
-	// levels is the number of arrays and objects around a text inside a Go value,
-	// otherwise 0.
+	// If the text is a part of a Go value, levels is the number of arrays and objects around
+	// the text. For any other text, levels is 0.
 	levels int
 	fault  fault // the broken rule
 
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object. The fields `base` and `kind` are about the outer array or
-// object: scan needs them again after the closing bracket.
+// frame is an open array or object. The fields `base` and `kind` describe the arrays and
+// objects around the frame: scan needs this information again after the closing bracket.
 type frame struct {
 	at    uint32 // offset of the opening bracket in the normalised text
 	first uint32 // start of the objects inside the frame, in scanner.unsorted
-	base  uint32 // index in scanner.members of the first member of the outer object
-	kind  uint8  // kind of the outer array or object, such as inObject
+	// base is the index in scanner.members of the first member of the innermost object
+	// around the frame, or 0 without such an object.
+	base uint32
+	// kind is the kind of the innermost array or object around the frame, such as inArray,
+	// or inNothing.
+	kind uint8
 }
 
 const (

@@ -260,7 +260,7 @@ func (s *scanner) scanEscape(i int) int {
 	return i + size
 }
 
-// replace writes text in place of src[at:next].
+// replace writes the argument `text` to the normalised text, in place of s.src[at:next].
 func (s *scanner) replace(at, next int, text []byte) {
 	s.copyPending(at, next)
 	s.out = append(s.out, text...)

@@ -14,8 +14,8 @@ const MaxDepth = 10_000
 // with [ErrTooLong].
 //
 // The package stores offsets in canonical text as uint32, so canonical text must be
-// shorter than 4 GiB. It can be four and a half times as long as its source: 1e20 becomes
-// 21 digits.
+// shorter than 4 GiB. The canonical form of a long text can be 4.4 times as long as the text:
+// in an array of numbers 1e20, the five bytes "1e20," become 21 digits and a comma.
 const MaxLength = 512 << 20
 
 // Append appends the canonical form of the JSON text src to dst and returns the extended
@@ -109,9 +109,9 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 // Without the limit, one large text could occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// A text of at most smallText bytes needs no check of the memory limit in free. The
-// scanner's buffers take at most 40 bytes for each byte of the text, far below
-// maxKeptBytes.
+// After a text of at most smallText bytes, the method `free` does not check the memory limit.
+// Such a text needs at most 40 bytes of the scanner's buffers for each of its bytes, far less
+// than maxKeptBytes in total.
 const smallText = 16 << 10
 
 func newScanner() *scanner {

@@ -38,8 +38,8 @@ func Marshal(v any) ([]byte, error) {
 //   - maps in which two keys become the same name ([ErrDuplicateName]);
 //   - values that contain themselves ([ErrDepth]);
 //   - types without a JSON form ([ErrUnsupportedType]);
-//   - embedded structs of an unexported type, if the tag gives them a name and a method
-//     such as MarshalJSON determines their form ([ErrUnsupportedType]).
+//   - embedded structs of an unexported type, if their tag has a name and their JSON form
+//     depends on a method, such as MarshalJSON ([ErrUnsupportedType]).
 //
 // After an error, always an [*Error], dst is returned unchanged. Panics of methods of v are
 // passed on.
@@ -79,9 +79,9 @@ type encoder struct {
 // does not limit them, because it counts only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
-// cycleDepth is the number of arrays, objects, pointers and interfaces around a value
-// from which the encoder looks for cycles. A value that contains itself always reaches
-// this depth; most other values never do.
+// The encoder looks for cycles only at depths of at least cycleDepth. The depth is the number
+// of arrays, objects, pointers and interfaces around the current value. A value that contains
+// itself always reaches this depth; most other values never do.
 const cycleDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.

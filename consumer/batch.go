@@ -143,8 +143,9 @@ func (o outcome) errorType() string {
 	}
 }
 
-// giveUp applies an action to the first message of a batch. deletable reports whether the
-// message may be deleted. again reports whether an operator asked for another attempt.
+// giveUp applies an action to the first message of a batch. The result deletable reports
+// whether the message may be deleted. The result `again` reports whether an operator asked
+// for another attempt.
 func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (deletable, again bool) {
 	switch action {
 	case ActionPark:

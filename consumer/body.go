@@ -34,8 +34,8 @@ func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], err
 }
 
 // SNS returns a [Config].Decode for queues subscribed to an SNS topic without raw message
-// delivery. It passes the Message of a notification to decode. Any other body reaches
-// decode unchanged, so a queue may have both forms.
+// delivery. If a body is an SNS notification, the function `decode` gets the Message of the
+// notification. It gets any other body unchanged, so a queue may have both forms.
 func SNS[T any](decode func(body string) (sqsfifo.Envelope[T], error)) func(body string) (sqsfifo.Envelope[T], error) {
 	return func(body string) (sqsfifo.Envelope[T], error) { return decode(unwrapSNS(body)) }
 }

@@ -59,8 +59,9 @@ func isExpired(code string, senderFault bool) bool {
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random wait before the next attempt. The longest wait is base for try
-// 1, and doubles with each further try up to most.
+// backoff returns a random wait before the next attempt. After the first try, the wait is at
+// most `base`. This limit doubles with each further try, but never exceeds the parameter
+// `most`.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

@@ -52,8 +52,9 @@ type Config[T any] struct {
 	// Store remembers handled keys. Without a Store each delivery is handled.
 	Store idempotency.Store
 
-	// Once selects whether a message is handled again after its consumer crashed and left a
-	// claim without an outcome in the store. The default is AtLeastOnce.
+	// Once is AtLeastOnce (the default) or AtMostOnce. It decides whether a message is
+	// handled again after its consumer crashed and left a claim without an outcome in the
+	// store.
 	Once Once
 
 	// Effect names the work of the handler, for example "send-invoice", in 1 to 128

@@ -115,9 +115,9 @@ func (e *DeniedError) Error() string {
 }
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// ShutdownError reports an incomplete shutdown at the end of its time. SQS delivers the
-// undeleted messages of groups in Running and Unreleased again after their visibility
-// timeouts.
+// ShutdownError reports an incomplete shutdown. The fields Running and Unreleased name
+// groups with undeleted messages. SQS delivers these messages again when their visibility
+// timeouts have ended.
 type ShutdownError struct {
 	// Running are the groups whose handlers have not returned, sorted.
 	Running []string

@@ -30,8 +30,9 @@ const (
 	mostReason     = 1000
 )
 
-// park copies the batch's first message to the parking queue. It returns false if the
-// batch must end first. Each caller of ParkHead for this message gets one answer.
+// park copies the batch's first message to the parking queue. It tries until SQS has stored
+// the copy, and returns false if the batch must end earlier. Each caller of ParkHead for this
+// message gets one answer.
 func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan error) bool {
 	reply := func(err error) {
 		for _, c := range callers {
@@ -71,8 +72,8 @@ func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan erro
 	}
 }
 
-// copyOf returns a copy of the message for the parking queue. If extra is true, the copy
-// gets attributes about the failure, as far as they fit.
+// copyOf returns a copy of the message for the parking queue. If the parameter `extra` is
+// true, the copy gets attributes about the failure, as far as they fit.
 func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
 	body := it.raw.Body
 	attributes := map[string]types.MessageAttributeValue{}
@@ -104,7 +105,7 @@ func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
 	}
 }
 
-// clean returns text that SQS accepts in an attribute, at most limit bytes.
+// clean returns text that SQS accepts in an attribute. Its length is at most `limit` bytes.
 func clean(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF {

@@ -63,13 +63,13 @@ func (e *engine) acquire(b *groupBatch, it *item) bool {
 	return false
 }
 
-// yield sets the batch's state to next after its handler has returned, and lets other
-// batches call their handlers.
-func (e *engine) yield(b *groupBatch, next state) {
+// yield sets the batch's new state s after its handler has returned, and lets other batches
+// call their handlers.
+func (e *engine) yield(b *groupBatch, s state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.handlerEnded(b)
-	e.setState(b, next)
+	e.setState(b, s)
 	e.grant()
 }
 
@@ -196,9 +196,10 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
-// abandon reports whether the first message of an ending batch may be deleted, because the
-// handler has succeeded, although the store has not recorded the success. Otherwise abandon
-// gives up the message's claim in the store, so another consumer can handle the message.
+// abandon gives up the first message of a batch that must end. It returns true if the message
+// may be deleted: the handler has succeeded, but the store has not recorded the success. For
+// any other message, abandon ends the message's claim in the store, so that another consumer
+// can handle the message, and returns false.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.unrecorded {
 		return true

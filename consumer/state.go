@@ -159,7 +159,8 @@ type schedule struct {
 	waiting      []*waiter
 	waitingAlone []*waiter // handlers that must run alone
 
-	// Until these times receives are limited, because a message may crash the process.
+	// Until these times the consumer requests fewer messages from SQS (see receiveLimits):
+	// a message may crash the process, and SQS then delivers all its messages again.
 	singleUntil, aloneUntil time.Time
 }
 
@@ -167,7 +168,7 @@ type schedule struct {
 type waiter struct {
 	batch    *groupBatch
 	receives int       // receive count of the first message
-	until    time.Time // then it no longer waits for other handlers
+	until    time.Time // end of the wait for other handlers
 	granted  chan struct{}
 }
 

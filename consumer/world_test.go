@@ -37,7 +37,8 @@ type world struct {
 	done  []string // every successful call
 }
 
-// bubble runs test with a world on virtual time. maxReceives 0 means no redrive policy.
+// bubble runs the function `test` with a world on virtual time. If maxReceives is 0, the
+// queue has no redrive policy.
 func bubble(t *testing.T, maxReceives int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +72,7 @@ func (w *world) send(group string, numbers ...int) {
 }
 
 // config returns a configuration that parks failed messages and records the calls of the
-// handler. If handle is nil, every call succeeds.
+// handler. If the function `handle` is nil, every call succeeds.
 func (w *world) config(handle func(ctx context.Context, m consumer.Message[job]) error) consumer.Config[job] {
 	return consumer.Config[job]{
 		QueueURL: w.queue.URL(),
@@ -102,7 +103,8 @@ func (w *world) noted(list *[]string) []string {
 	return append([]string(nil), *list...)
 }
 
-// running starts a consumer. stop ends it and returns Run's error.
+// running starts a consumer. The result `stop` is a function that ends the consumer and
+// returns Run's error.
 func (w *world) running(c consumer.Config[job]) (running *consumer.Consumer[job], stop func() error) {
 	w.Helper()
 	running, err := consumer.New(w.server, c)
@@ -132,7 +134,7 @@ func (w *world) run(c consumer.Config[job], d time.Duration) *consumer.Consumer[
 	return running
 }
 
-// left returns the bodies of the undeleted messages of a queue.
+// left returns the undeleted messages of a queue.
 func left(q *sqstest.Queue) (out []sqstest.Message) {
 	for _, m := range q.Messages() {
 		if !m.Deleted {

@@ -97,7 +97,7 @@ func (p panel) model(id int, at, datasource object) object {
 }
 
 // annotations returns the text of an alert and the address of its runbook. The values of
-// labels replace the placeholders in the text; without labels the placeholders stay.
+// `labels` replace the placeholders in the text; without labels, the placeholders stay.
 func (a alert) annotations(labels map[string]string) (summary, url string) {
 	summary = a.summary
 	for name, value := range labels {

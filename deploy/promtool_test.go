@@ -18,7 +18,8 @@ type check struct {
 	fires     map[string]string // labels of the firing alert, except severity; nil if the alert must not fire
 }
 
-// A ruleTest has series, in promtool's notation with one value a minute, and checks.
+// A ruleTest has a list of input series and a list of checks. The series are in promtool's
+// notation, with one value a minute.
 type ruleTest struct {
 	name   string
 	series [][2]string

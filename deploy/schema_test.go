@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The dashboard has the type of package @grafana/schema. The test is skipped if the package
-// and tsc are not installed (npm ci in testdata/node).
+// The dashboard is a valid value of the TypeScript type Dashboard in the npm package
+// @grafana/schema. The test is skipped if node or this package is not installed. Run npm ci
+// in testdata/node to install the package and the TypeScript compiler.
 func TestDashboardHasGrafanasType(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -33,11 +33,13 @@ const (
 	outboxLabels = `{job=~"$job",instance=~"$instance"}`
 )
 
-// with returns libraryLabels with the given label matchers added.
-func with(matchers string) string { return libraryLabels[:len(libraryLabels)-1] + "," + matchers + "}" }
+// labelsAnd returns libraryLabels with the given label matchers added.
+func labelsAnd(matchers string) string {
+	return libraryLabels[:len(libraryLabels)-1] + "," + matchers + "}"
+}
 
 // sumRate returns a query for the rate of a counter, summed for each queue and for each
-// label listed in by.
+// label listed in the parameter `by`.
 func sumRate(counter, matchers, by string) string {
 	labels := q
 	if by != "" {
@@ -75,7 +77,7 @@ var rows = []row{
 	{"Is it fine?", []panel{
 		{"Events in time", "percentunit", "Share of events stored or known as duplicates within 10 s. Below 99.9 %: open the panels of the row Traffic.", []query{{shareInTime(libraryLabels, "[$__rate_interval]"), "{{" + q + "}}"}}, 0.999, false, false},
 		{"Oldest event", "s", "Age of the oldest event without an outcome. Retries end at 275 s. Above 180 s: check SQS and the network now.", []query{{worst("sqs_fifo_producer_oldest_event_age_seconds"), "{{" + q + "}}"}}, 275, false, false},
-		{"In doubt or altered", "short", "Events that may be stored. Resend the same bytes before ResendBefore, at most five minutes.", []query{{"sum by (" + q + ", sqs_fifo_outcome) (increase(sqs_fifo_producer_outcomes_total" + with(`sqs_fifo_outcome=~"in_doubt|altered"`) + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_outcome}}"}}, 0, false, false},
+		{"In doubt or altered", "short", "Events that may be stored. Resend the same bytes before ResendBefore, at most five minutes.", []query{{"sum by (" + q + ", sqs_fifo_outcome) (increase(sqs_fifo_producer_outcomes_total" + labelsAnd(`sqs_fifo_outcome=~"in_doubt|altered"`) + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_outcome}}"}}, 0, false, false},
 		{"Paused groups", "short", "Groups whose events wait for a failed one. The log names the group. Resend the failed event, or call Resume.", []query{{amount("sqs_fifo_producer_group_paused"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_pauses_total", libraryLabels, ""), "{{" + q + "}} pauses a second"}}, 0, false, false},
 		{"Oldest pause", "s", "Age of the oldest pause. A pause in doubt ends within five minutes; another needs a person.", []query{{worst("sqs_fifo_producer_oldest_pause_age_seconds"), "{{" + q + "}}"}}, 600, false, false},
 		{"Messages in the queue", "short", "CloudWatch. A growing queue has slow, blocked or missing consumers. In a dead-letter queue each message needs a decision.", []query{{"max by (queue_name) (aws_sqs_approximate_number_of_messages_visible_maximum" + cloudWatchLabels + ")", "{{queue_name}}"}}, 0, false, false},
@@ -143,7 +145,7 @@ type alert struct{ name, expr, after, severity, summary string }
 
 // growth returns a query for counters that grew in the last period, such as "10m". The
 // query also returns counters that did not exist a period ago, because Prometheus's
-// function increase misses the first event of a new counter.
+// function `increase` misses the first event of a new counter.
 func growth(counter, matchers, by, period string) string {
 	x := counter + matchers
 	return "sum by (" + by + ") (increase(" + x + "[" + period + "])) > 0\nor sum by (" + by + ") (" + x + " unless " + x + " offset " + period + ") > 0"

@@ -65,8 +65,8 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether the process of t replaced the process of other: both tokens
-// have the same owner, and the process of t started later. See [NewTokenOf].
+// Succeeds reports whether the process of t replaced the process of the token `other`:
+// both tokens have the same owner, and the process of t started later. See [NewTokenOf].
 func (t Token) Succeeds(other Token) bool {
 	return bytes.Equal(t[:ownerEnd], other[:ownerEnd]) && bytes.Compare(other[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }

@@ -20,8 +20,8 @@ const (
 	Renewed
 
 	// Reclaimed: the claim was granted after another claimant's lease had ended. The
-	// operation may have taken effect, but a second run is still safe (see
-	// [Record.ResendUntil]) or [Claim.Resend] is set.
+	// operation may have taken effect. A second run is permitted, because it is still safe
+	// (see [Record.ResendUntil]) or because [Claim.Resend] is set.
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.

@@ -11,9 +11,9 @@ var (
 	// with another result. The call changed nothing. The error is a [*StaleClaimError].
 	ErrStaleClaim = errors.New("stale claim")
 
-	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat
-	// the call: a claim with the same token, the end or extension of a claim with the same
-	// fence.
+	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat the
+	// call. If the call was a claim, use the same token. If the call ended or extended a
+	// claim, use the same fence.
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 
 	// ErrBusy: other calls were writing the key's record until this call gave up. Repeat

@@ -29,7 +29,8 @@ type consumer struct {
 	handle func(tile)
 }
 
-// receive handles one message, then deletes the message unless crash is set.
+// receive handles one message, then deletes the message unless the parameter `crash` is
+// true.
 func (c consumer) receive(ctx context.Context, crash bool) error {
 	out, err := c.queue.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &c.url})
 	if err != nil || len(out.Messages) == 0 {

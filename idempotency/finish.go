@@ -131,9 +131,10 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the new length of the lease and true if t was made by [Extended].
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish applies the ending t to the claim ref at the time now, and returns the resulting
-// record. The parameter `found` is the record in the store, or the zero Record. Finish is
-// the only definition of the rules for endings, as [Decide] is for claims.
+// Finish applies the ending t to the claim identified by ref, at the time `now`, and
+// returns the resulting record. The parameter `found` is the record in the store, or the
+// zero Record. Finish is the only definition of the rules for endings, as [Decide] is for
+// claims.
 //
 // A claim can be ended or extended even after its lease, until another claimant is
 // granted a claim of the key. An ending with [NoProof] ends only the lease: the claimant
@@ -195,9 +196,9 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// isRepeat reports whether the record found may be the result of an earlier call of
-// [Finish] with the same ending t. The caller has checked that the record's last claim
-// has ended.
+// isRepeat reports whether the record `found` may be the result of an earlier call of
+// [Finish] with the same ending t. The caller has checked that the record's last claim has
+// ended.
 func isRepeat(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

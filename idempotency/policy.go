@@ -11,7 +11,7 @@ import (
 const (
 	TTLRequest = 24 * time.Hour      // an HTTP request
 	TTLWebhook = 7 * 24 * time.Hour  // a webhook delivery
-	TTLPayment = 30 * 24 * time.Hour // a payment, for settlement
+	TTLPayment = 30 * 24 * time.Hour // a payment, which may settle weeks later
 )
 
 // PolicyConfig describes a kind of operation. [NewPolicy] checks it.

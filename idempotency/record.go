@@ -192,7 +192,7 @@ type Prior struct {
 	Created, Expires time.Time // zero unless Status is Failed
 }
 
-// Expired reports whether the record has ended at the time now: the operation succeeded
+// Expired reports whether the record has ended at the time `now`: the operation succeeded
 // or failed, and Expires is set and not after now. A claim of the key is then [New].
 func (r Record) Expired(now time.Time) bool {
 	return (r.Status == Succeeded || r.Status == Failed) && !r.Expires.IsZero() && !now.Before(r.Expires)

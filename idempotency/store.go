@@ -121,18 +121,19 @@ func (f Filter) Match(r Record) bool {
 // ClaimAcross is like s.Claim, for programs that have changed their method of computing
 // fingerprints and therefore the method's name, [Fingerprint].Spec.
 //
-// If the record has another Spec than c, ClaimAcross calls recompute to compute the
-// fingerprint of the recorded request by the new method, usually from the record's Body.
-// If the result equals c.Fingerprint, the requests are equal, and ClaimAcross claims the
-// key again with the record's fingerprint. Otherwise the outcome is [Conflict].
+// If the record has another Spec than c, ClaimAcross calls the function `recompute` to
+// compute the fingerprint of the recorded request by the new method, usually from the
+// record's Body. If the result equals c.Fingerprint, the requests are equal, and
+// ClaimAcross claims the key again with the record's fingerprint. Otherwise the outcome is
+// [Conflict].
 //
 // An error of recompute is returned with the outcome [Unjudged]. If recompute is nil,
 // ClaimAcross returns the outcome Unjudged without an error.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// The first claim may meet a record whose fingerprint cannot be compared, the second
-	// has a comparable one. More claims are needed only if another caller has just stored
-	// another record.
+	// The first claim may be Unjudged. The second claim then has the record's fingerprint,
+	// which can be compared. More claims are needed only if another caller stored another
+	// record between two claims.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {

@@ -103,8 +103,8 @@ func keyRule(key string) string {
 	}
 }
 
-// Judgement is a [Validator]'s answer: whether a dataset's pipeline run may start. The
-// other fields are for telemetry.
+// Judgement is a [Validator]'s answer. The fields Proceed and DuplicateDetected report
+// whether a dataset's pipeline run may start. All other fields are for telemetry.
 type Judgement struct {
 	// Proceed reports that the run may start. If DuplicateDetected is true, a run for
 	// this dataset has already succeeded. If both fields are false, the run must wait:

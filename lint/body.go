@@ -126,8 +126,8 @@ func firstRefused(text string) (int, rune) {
 // The following functions do not check the grammar: their callers pass only valid JSON.
 // No function is recursive, so values may be nested to any depth.
 
-// members returns the members of the object in text. It returns false if text is not an
-// object.
+// members returns the members of the object in a text. It returns false if the text is not
+// an object.
 func members(text string) ([]member, bool) {
 	i := skipBlank(text, 0)
 	if i >= len(text) || text[i] != '{' {

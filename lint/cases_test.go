@@ -16,8 +16,8 @@ func good() lint.Message {
 	return lint.Message{Body: goodBody, GroupID: "p28r33"}
 }
 
-// body returns the message of good() after one replacement in its body. It panics unless the
-// text old occurs exactly once.
+// body returns the message of good() with one part of its body replaced. It panics unless
+// the text to replace occurs exactly once in the body.
 func body(old, replacement string) lint.Message {
 	if strings.Count(goodBody, old) != 1 {
 		panic(old + " does not occur once")

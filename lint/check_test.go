@@ -153,7 +153,7 @@ func TestFindingsDoNotEchoAtLength(t *testing.T) {
 
 func TestUnknownMembersAreNamedUpToALimit(t *testing.T) {
 	for members, want := range map[string]bool{`"0":0,"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0`: false, `"0":0,"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0`: true} {
-		got := only("SF040", lint.Check(body(`{"dedupe_key"`, `{`+members+`,"dedupe_key"`)))
+		got := ofRule("SF040", lint.Check(body(`{"dedupe_key"`, `{`+members+`,"dedupe_key"`)))
 		require.Len(t, got, 1)
 		assert.Contains(t, got[0].Message, `"7"`)
 		assert.Equal(t, want, strings.HasSuffix(got[0].Message, " and 1 more"))
@@ -165,7 +165,7 @@ func TestUnknownMembersAreNamedUpToALimit(t *testing.T) {
 // finding shows the first such character.
 func TestCheckFindsTheFirstRefusedCharacter(t *testing.T) {
 	for text, want := range map[string]int{"\x00": 0, "\t\n\r \x1f\x00": 4, "\xff\x0b": 1} {
-		got := only("SF051", lint.Check(lint.Message{Body: text, GroupID: "g"}))
+		got := ofRule("SF051", lint.Check(lint.Message{Body: text, GroupID: "g"}))
 		require.Len(t, got, 1, "%q", text)
 		assert.Equal(t, want, got[0].Offset, "%q", text)
 	}
@@ -179,7 +179,7 @@ func TestFindingsQuoteBodiesThatDoNotPrint(t *testing.T) {
 		"{\"a\":\n1}":      `the body "{\"a\":\n1}", so`,
 		"{\"a\":\"\xff\"}": `the body "{\"a\":\"\xff\"}", so`,
 	} {
-		got := only("SF001", lint.Check(lint.Message{Body: text, Attributes: map[string]lint.Attribute{"event_id": {DataType: "String", StringValue: "x"}}}))
+		got := ofRule("SF001", lint.Check(lint.Message{Body: text, Attributes: map[string]lint.Attribute{"event_id": {DataType: "String", StringValue: "x"}}}))
 		require.Len(t, got, 1, text)
 		assert.Contains(t, got[0].Message, want)
 	}

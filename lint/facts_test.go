@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Each SQS fact named by a rule has a text here and a row in sqstest/FACTS.md, the list
-// of tested facts.
+// The method Facts of a rule returns a text for each SQS fact that the rule's Source names.
+// Each returned fact has a row in sqstest/FACTS.md, the list of tested facts.
 func TestFacts(t *testing.T) {
 	held, err := os.ReadFile("../sqstest/FACTS.md")
 	require.NoError(t, err)

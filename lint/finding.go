@@ -94,8 +94,8 @@ const (
 	excerptName  = 256 // the longest name that SQS allows
 )
 
-// shorten returns s with at most limit bytes, cut between two characters, and marks the
-// cut.
+// shorten returns s with at most the given number of bytes, cut between two characters. It
+// marks a cut with "…", which does not count.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -26,7 +26,7 @@ func Benign(name string) bool { return attrname.Benign(name) }
 // checkIdentity checks the attributes with names such as event_id, because their values
 // identify the event. The body must contain these values.
 func checkIdentity(m Message, b body) []Finding {
-	var texts map[string][]string // by attribute name: the result of spellings
+	var texts map[string][]string // by attribute name: forms of its value
 	var carried map[string]bool   // by text: true if this text is a value in the body
 	for name, a := range m.Attributes {
 		if Benign(name) || !attrname.Event(name) {

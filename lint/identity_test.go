@@ -17,8 +17,8 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// only returns the findings of one rule.
-func only(rule string, fs []lint.Finding) []lint.Finding {
+// ofRule returns the findings of one rule.
+func ofRule(rule string, fs []lint.Finding) []lint.Finding {
 	var got []lint.Finding
 	for _, f := range fs {
 		if f.Rule == rule {
@@ -34,7 +34,7 @@ const kfmKey = "landsat-2025-12-04T00:00Z"
 // identifies the event. Check must report this message.
 func TestForbiddenExampleOfTheContract(t *testing.T) {
 	const forbidden = `{"collection":"landsat","tile":"p32r29"}`
-	got := only("SF001", lint.Check(lint.Message{
+	got := ofRule("SF001", lint.Check(lint.Message{
 		Body:       forbidden,
 		Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)},
 		GroupID:    "landsat",
@@ -57,8 +57,8 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}
 	got := lint.Check(m)
-	assert.Empty(t, only("SF001", got))
-	assert.NotEmpty(t, only("SF040", got))
+	assert.Empty(t, ofRule("SF001", got))
+	assert.NotEmpty(t, ofRule("SF040", got))
 
 	m.Body = `{"dedupe_key":"` + kfmKey + `","event_id":"` + id + `","event_source":"` + source + `","event_time":"2025-12-04T00:00:00Z",` +
 		`"payload":{"collection":"landsat","metadata":{},"scene_id":"...","tile":"p32r29"}}`
@@ -67,8 +67,9 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// With an explicit deduplication ID, SQS does not compare bodies: the lost event ID is
-// only an info, unless the deduplication ID is the body's hash.
+// With an explicit deduplication ID, SQS does not compare bodies, so it drops no message
+// because of an equal body. An identity missing in the body is then only an info, unless
+// the explicit ID is the body's hash.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {
@@ -128,7 +129,7 @@ func TestComponentsOfTheDedupeKeyCountAsBody(t *testing.T) {
 				assert.Empty(t, lint.Check(message(value)), "%q", value)
 			}
 			for _, value := range test.notIn {
-				assert.Len(t, only("SF001", lint.Check(message(value))), 1, "%q", value)
+				assert.Len(t, ofRule("SF001", lint.Check(message(value))), 1, "%q", value)
 			}
 		})
 	}
@@ -155,11 +156,11 @@ func TestIdentityIsSoughtInBodiesThatBreakOtherRules(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := lint.Check(lint.Message{Body: test.body, GroupID: "g", Attributes: map[string]lint.Attribute{"event_id": text("v1")}})
-			assert.Len(t, only("SF001", got), test.want)
+			assert.Len(t, ofRule("SF001", got), test.want)
 		})
 	}
 	m := lint.Message{Body: "null", Attributes: map[string]lint.Attribute{"event_id": text("null")}}
-	assert.Len(t, only("SF001", lint.Check(m)), 1, "null identifies nothing")
+	assert.Len(t, ofRule("SF001", lint.Check(m)), 1, "null identifies nothing")
 }
 
 func TestBenign(t *testing.T) {

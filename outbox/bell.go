@@ -37,7 +37,8 @@ type Bell struct {
 // BellInterval is the minimum time between two notifications of a bell.
 const BellInterval = 50 * time.Millisecond
 
-// NewBell returns a bell that calls ring from its own goroutine, one call at a time.
+// NewBell returns a bell that calls the function `ring` from its own goroutine, one call at a
+// time.
 func NewBell(ring func(context.Context) error) *Bell {
 	b := &Bell{ring: ring}
 	b.ctx, b.cancel = context.WithCancel(context.Background())

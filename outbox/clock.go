@@ -18,7 +18,7 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond
-	// The times in the leader's row are too late by the new clock.
+	// The clock now shows an earlier time, so the times in the leader's row are too late.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}

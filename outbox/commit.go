@@ -95,8 +95,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		// The connection may still be in the transaction. ErrBadConn makes package sql
 		// close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		// The commit may still have marked rows, which will not be sent. Let the next
-		// commit remove the marks.
+		// The database may have committed the marks despite the error. These rows will not
+		// be sent now. Let the next commit remove the marks.
 		for _, b := range p.batches {
 			if b.untried {
 				t.unmarkAfter(b.group, b.rows[0].position-1)
@@ -104,7 +104,7 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 		return nil, err
 	}
-	t.renewed(requestedAt)
+	t.recordRenewal(requestedAt)
 	t.meters.countRemoved(t.toRemove)
 	t.toRemove = append(t.toRemove[:0], p.completions...)
 	clear(t.toUnmark)
@@ -117,7 +117,7 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 }
 
 // pick reads the first rows of up to n groups, except the groups returned by busy. It
-// starts after the group t.cursor, so that all groups get their turn. The result cursor
+// starts after the group t.cursor, so that all groups get their turn. The result `cursor`
 // becomes t.cursor after the commit.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
@@ -183,8 +183,9 @@ type decisions struct {
 }
 
 // plan decides for each group whether its rows are sent, removed without a send, or held.
-// The rows are sorted by group and position. The present time is now by the database's
-// clock, and requestedAt or later by the relay's clock.
+// The rows are sorted by group and position. The parameter `now` is the present time of the
+// database's clock, in microseconds since 1970. At this moment the relay's clock showed
+// requestedAt or a later time.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p decisions) {
 	for len(rows) > 0 {
 		head := rows[0]

@@ -56,8 +56,8 @@
 // PostgreSQL: rows of the table outbox are inserted and deleted, never updated; for each
 // attempt the relay writes one row per group to outbox_attempts, which marks messages as
 // possibly sent. A transaction left open anywhere in the database prevents vacuuming of
-// deleted rows, and the relay must read past them: bound transactions with
-// idle_in_transaction_session_timeout.
+// deleted rows, and the relay must then read past these rows. To limit the duration of such
+// transactions, set idle_in_transaction_session_timeout.
 //
 // [Schema] sets two storage parameters, measured in November 2026 with 8 writers and 200
 // groups. First, outbox_groups and outbox_attempts have a fillfactor of 50: while another

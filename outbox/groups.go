@@ -33,8 +33,9 @@ type GroupStats struct {
 	// FirstAttempt is the start of the first attempt to send the group's first message. It
 	// is zero unless the message was possibly sent.
 	//
-	// LateIn is the time until this message is late: until SQS may not recognise a
-	// resend. It is 0 if the message is late or FirstAttempt is zero.
+	// LateIn is the remaining time until this message is late. SQS might deliver a resend of
+	// a late message as a second message. LateIn is 0 if the message is late or FirstAttempt
+	// is zero.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }
@@ -45,7 +46,7 @@ func (g GroupStats) Late() bool { return !g.FirstAttempt.IsZero() && g.LateIn <=
 // groupsPage is the number of groups per read.
 const groupsPage = 200
 
-// Groups returns the message groups whose first message was added at least age ago, oldest
+// Groups returns the message groups whose first message has at least the given age, oldest
 // first. Age 0 selects all groups. An age above the relay's usual delay selects the stuck
 // groups.
 //

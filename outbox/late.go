@@ -150,8 +150,8 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 	return tx.Commit()
 }
 
-// Purge deletes messages that were archived longer ago than age, a thousand per
-// transaction, and returns their number.
+// Purge deletes the messages that were archived at least the duration `age` ago, a thousand
+// per transaction, and returns their number.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration) (purged int64, err error) {
 	const batch = 1000
 	for {

@@ -24,7 +24,8 @@ type leadership struct {
 	ending    atomic.Bool   // no further message may be sent
 
 	inFlight map[string]*rowBatch
-	// readyBatches has the batches that wait for their next send, and room for all.
+	// readyBatches has the batches that wait for their next send. Its capacity is large
+	// enough for all batches of the relay.
 	readyBatches    chan *rowBatch
 	finishedBatches chan *rowBatch
 	// toUnmark maps a group to a position. The next commit removes the mark "possibly
@@ -49,9 +50,9 @@ func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Insta
 
 var errLeaseOver = errors.New("outbox: the lease is over")
 
-// renewed records that the lease was renewed. The new lease began when the relay
-// requested it from the database, at the time requestedAt.
-func (t *leadership) renewed(requestedAt clock.Instant) {
+// recordRenewal records that the database has renewed the lease. The new lease began at the
+// time requestedAt, when the relay sent its request to the database.
+func (t *leadership) recordRenewal(requestedAt clock.Instant) {
 	t.failures = 0
 	t.renewedAt = requestedAt
 	t.expiry.Reset(requestedAt.Add(t.config.Lease))
@@ -93,7 +94,7 @@ const (
 
 // pickedRow is a row read by the method `pick`. The rows of its group from position
 // `markedFrom` to markedTo were possibly sent, at the time firstAttempt or later. Without
-// such rows, markedTo is 0 or less than markedFrom.
+// such rows, markedTo is less than markedFrom, or both are 0.
 type pickedRow struct {
 	group string
 	row

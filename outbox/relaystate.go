@@ -92,7 +92,8 @@ func (r *Relay) count(done []completion, inFlight int) {
 	}
 }
 
-// gauges returns the values of the gauges. If this relay does not lead, leading is false.
+// gauges returns the values of the gauges. If this relay does not lead, the result
+// `leading` is false.
 func (r *Relay) gauges(ctx context.Context) (g gauges, leading bool, err error) {
 	own := r.Stats()
 	if !own.Leading {

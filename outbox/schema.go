@@ -37,7 +37,7 @@ var schema = &sqldb.Schema{
 	Name:  "outbox",
 	Meta:  "outbox_meta",
 	Lock:  7300912455318265,
-	Steps: []sqldb.Step{{Both: tables}, {Both: second}},
+	Steps: []sqldb.Step{{Both: tables}, {Both: addSeenAt}},
 	Tables: map[string]string{
 		"outbox":          "message_group, position, message, body_hash, added_at",
 		"outbox_groups":   "message_group, last_position",
@@ -99,6 +99,8 @@ CREATE TABLE outbox_leader (
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
 
-// second is step 2 of the schema. Column seen_at is the largest time of the database's
-// clock in a relay's commit. Relays of version 1 ignore it.
-const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`
+// addSeenAt is step 2 of the schema. The column seen_at is the latest time that the
+// database's clock has shown in a commit of a relay. After a backward step of the clock by
+// more than five seconds, the column begins again at the earlier time. Relays of version 1
+// ignore the column.
+const addSeenAt = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

@@ -58,7 +58,7 @@ func (t *leadership) finish() error {
 }
 
 // await waits for all messages in flight and records their outcomes. It stops waiting
-// when abort is closed.
+// when the channel `abort` is closed.
 func (t *leadership) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
@@ -169,9 +169,9 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the batch may send its row with the index next. After a
-// quarter of ResendFor, later rows of an untried batch wait for a batch with a new
-// deadline.
+// mayBegin reports whether the batch may send its row with the index `next` now. After the
+// first quarter of ResendFor, an untried batch may send only its first row: a later row would
+// have too little time for resends, and waits for a batch with a new deadline.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

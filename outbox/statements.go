@@ -1,6 +1,7 @@
 package outbox
 
-// statements are the SQL texts of the relay, Late, Resolve, Stats, Purge and Archived.
+// statements has the SQL texts of the relay, and of these methods of Outbox: Late, Resolve,
+// Stats, Groups, Purge, Archived and ArchivedAt.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
 	lockLeader, setClock, makeLate      string

@@ -46,10 +46,14 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 
 // RelayStats has a relay's counts since NewRelay, and its current state.
 type RelayStats struct {
-	Holder      string
-	Leading     bool
-	Fence       int64 // number of this relay's last takeover, counting all relays
-	Leaderships int64 // takeovers by this relay
+	Holder  string
+	Leading bool
+
+	// Fence is the number of this relay's last takeover, or 0 before the first. The
+	// takeovers of all relays are numbered together, from 1. Leaderships counts only the
+	// takeovers of this relay.
+	Fence       int64
+	Leaderships int64
 
 	// Duplicates counts messages that SQS had already stored at an earlier attempt. Sent
 	// counts the other messages that SQS stored. The next commit removes the counted

@@ -61,15 +61,15 @@ func (r *runner) commit(ctx context.Context, n int) error {
 	return nil
 }
 
-// nextAttempt decides about a group's first item at the time now. It returns the attempt
+// nextAttempt decides about a group's first item at the given time. It returns the attempt
 // to make, or nil.
 func (r *runner) nextAttempt(l *groupQueue, now time.Time) *attempt {
 	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
 	return r.apply(l, item, p.decide(r.plan.Options, item, now))
 }
 
-// apply carries out decision d about item, the first of its group. It returns the attempt
-// to make, or nil if the item is not sent.
+// apply carries out the decision d about the given item, the first of its group. It returns
+// the attempt to make, or nil if the item is not sent.
 func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	m := &journalEntry{Item: item.Number, Reason: d.reason}
 	switch d.action {
@@ -90,7 +90,7 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	return nil
 }
 
-// load reads the messages of attempts from the source. It drops an attempt if the message
+// load reads the messages of the attempts from the source. It drops an attempt if the message
 // is missing, differs from the plan or the source's record, or need not be sent any more
 // (see recheck).
 func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) ([]*attempt, error) {
@@ -114,8 +114,8 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 		refuse := func(o Outcome, reason string) {
 			r.inFlight--
 			r.bytes -= item.Size
-			// This run made no attempt. It therefore does not end the doubt of an earlier
-			// run: Refuted stays false.
+			// An attempt of an earlier run may have stored the item, and this run made no
+			// attempt. The field Refuted therefore stays false.
 			r.record(t.queue, &journalEntry{Item: t.item, Outcome: o, Reason: reason})
 		}
 		t.message = f.Message
@@ -281,8 +281,9 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record sets the outcome m of a group's first item, to be written by the next save. Then
-// record advances the group, or stops it.
+// record applies the outcome of a group's first item. The next call of the method `save`
+// writes the journal entry m with this outcome. If the group may continue after the outcome,
+// record moves the group to its next item. Otherwise the group stops.
 func (r *runner) record(l *groupQueue, m *journalEntry) {
 	m.Kind, m.At = entryEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

@@ -5,8 +5,9 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds different messages with the same dedupe key. The map distinct lists the
-// messages of each key, each as the index of its first item in the slice all.
+// variants finds different messages with the same dedupe key. The field `distinct` lists the
+// messages of each key. It represents a message by the index of the message's first item in
+// the field `all`.
 type variants struct {
 	all      []PlannedItem
 	distinct map[eventKey][]int

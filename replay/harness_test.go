@@ -63,8 +63,8 @@ var builder = func() *sqsfifo.Producer[Event] {
 	return p
 }()
 
-// line returns a line with a new event for sourceOf. The functions in change may change
-// it; the default status is StatusPending.
+// line returns a line for sourceOf, with a new event and the status StatusPending. The
+// functions of the parameter `change` may then change the line.
 func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
 	t.Helper()
 	m, err := builder.Build(Event{ID: id, Group: group})
@@ -142,7 +142,7 @@ func doubt(m *sqsfifo.Message) error {
 	return &sqsfifo.InDoubtError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("no answer")}
 }
 
-// through sends m with p and waits for the answer.
+// through sends the message m by the sender p and waits for the answer.
 func through(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sqsfifo.Receipt, err error) {
 	answered := make(chan struct{})
 	p.SendMessageAsync(ctx, m, func(receipt sqsfifo.Receipt, e error) {

@@ -98,8 +98,8 @@ func parseEnvelope(body string) (envelope, error) {
 	return e, nil
 }
 
-// messageOf builds a message from its body and group, for sources that store no other
-// fields. The body contains them.
+// messageOf builds a message from the body and the group that a source has stored. It reads
+// the dedupe key and the event ID from the envelope in the body.
 func messageOf(body, group string) (*sqsfifo.Message, error) {
 	e, err := parseEnvelope(body)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// Journal is the file with the entries of all runs of one plan, one line with a checksum
-// each. A Journal is for one goroutine at a time.
+// Journal is the file with the entries of all runs of one plan. Each line has one entry and
+// its checksum. A Journal is for one goroutine at a time.
 //
 // After a crash, [OpenJournal] removes an incomplete last write. The messages of this
 // write were not sent, because a run sends only after a complete write.
@@ -81,7 +81,8 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may be appending: a line read in two parts would look like damage.
+	// A run may be appending to this file now. Scan only its present size: a line that is
+	// completed during the scan would look like damage.
 	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -41,7 +41,8 @@ type JSONLines struct {
 	sent   Sent
 }
 
-// NewJSONLines returns the source of the first size bytes of r.
+// NewJSONLines returns the source of the lines in r. It reads only the first bytes of r, as
+// many as `size`.
 func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 	return &JSONLines{name: name, r: r, size: size}
 }

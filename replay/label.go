@@ -38,7 +38,7 @@ type Sent struct {
 	To   time.Time `json:"to,omitzero"`
 }
 
-// label returns an item's label at the time now. SQS accepted the item between s.From and
+// label returns an item's label at the given time. SQS accepted the item between s.From and
 // s.To or, if s.To is zero, never.
 func (s Sent) label(now time.Time) Label {
 	switch {

@@ -39,7 +39,7 @@ func lockSource(path, source, owner string) (*sourceLock, error) {
 		return nil, &FileError{l.lock.Path(), 0, "lock", err}
 	}
 	if !locked {
-		text, _ := os.ReadFile(l.owner) // #nosec G304 -- beside the lock
+		text, _ := os.ReadFile(l.owner) // #nosec G304 -- the owner file; OpenJournal chose its path
 		return nil, &LockedError{source, strings.TrimSpace(string(text)), l.lock.Path()}
 	}
 	if err := os.WriteFile(l.owner, []byte(owner+"\n"), 0o600); err != nil {

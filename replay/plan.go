@@ -25,8 +25,9 @@ const (
 	// may deliver it near the end of the deduplication interval.
 	WindowSend WindowPolicy = "send"
 
-	// WindowWait: delay an item that SQS stored recently until SQS certainly delivers it
-	// again. Later items of the group wait as well.
+	// WindowWait: delay an item that SQS stored recently. The item is sent when SQS has
+	// certainly forgotten the original, and so delivers the copy. Later items of the group
+	// wait as well.
 	WindowWait WindowPolicy = "wait"
 )
 
@@ -117,8 +118,9 @@ type PlannedItem struct {
 	EventID     uuid.UUID `json:"event_id"`
 	EventSource string    `json:"event_source"`
 
-	// BodyHash is the SHA-256 of the body in hexadecimal, from the source's record or
-	// else from the body when the plan was made. A run sends no other body.
+	// BodyHash is the SHA-256 of the body in hexadecimal. It comes from the source's record
+	// or, without a recorded hash, from the body when the plan was made. A run sends the
+	// item only if its body has this hash.
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
@@ -238,7 +240,8 @@ func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Prefer the source's record, so that a run detects a changed message.
+		// Use the values of the source's record if it has any, otherwise (below) the values
+		// of the message. A run sends the item only if its message has these values.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -246,7 +249,8 @@ func planItem(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		if p.Action != ActionDrift { // the message matches its record, so use its key and ID, too
+		// Do not use the dedupe key and the event ID of a drifted message.
+		if p.Action != ActionDrift {
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
 		if e, err := parseEnvelope(m.Body); err == nil {
@@ -278,7 +282,7 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// A skipped item (delivered or discarded) may differ from its record.
+	// An item skipped as delivered or discarded is not sent, so its drift does not matter.
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

@@ -34,8 +34,8 @@ func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.
 	return &provenance{name, records, bodies}
 }
 
-// ProvenanceLines returns the records written by [sqsfifo.ProvenanceWriter] in the first
-// size bytes of r. An incomplete last line is ignored.
+// ProvenanceLines returns the records written to r by [sqsfifo.ProvenanceWriter]. It reads
+// only the first bytes of r, as many as `size`. An incomplete last line is ignored.
 func ProvenanceLines(r io.ReaderAt, size int64) func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error] {
 	return func(ctx context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error] {
 		return func(yield func(sqsfifo.ProvenanceRecord, error) bool) {
@@ -110,7 +110,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// join adds the status, send times and message ID of other, an item of the same message.
+// join adds the status, send times and message ID of another item of the same message.
 func (it *Item) join(other *Item) {
 	a := PlannedItem{Status: it.Status, Sent: it.Sent, MessageID: it.MessageID}
 	a.join(&PlannedItem{Status: other.Status, Sent: other.Sent, MessageID: other.MessageID})

@@ -29,9 +29,9 @@ type QueueConfig struct {
 	// messages of the run, as a journal does. Without a store, a killed run may send a
 	// message again after five minutes.
 	//
-	// Set the producer's StoreConfig.Client to the result of [QueueClient]. This name keeps
-	// the run's records apart from the records of the original sends. If the producer finds
-	// the original records, it sends nothing.
+	// Set the producer's StoreConfig.Client to the result of [QueueClient]. The run then
+	// has its own records in the store. If the producer instead found the records of the
+	// original sends, it would send nothing.
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
@@ -96,7 +96,8 @@ type QueueReport struct {
 	Received int
 	Sent     int
 
-	// Suppressed: the target already had the message from this run.
+	// Suppressed counts messages of which the target queue already had a copy, for example
+	// from an earlier call with the same ID that was killed.
 	Suppressed int
 
 	// Stopped are the messages that stopped their groups, one for each group.

@@ -31,8 +31,8 @@ type parked struct {
 	journal        *idempotency.Memory
 }
 
-// withParked runs test on virtual time. The source queue has n parked messages in each of
-// the given number of groups.
+// withParked runs the function `test` on virtual time. The source queue has n parked messages
+// in each of the given number of groups.
 func withParked(t *testing.T, groups, n int, test func(p *parked)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &parked{T: t, journal: &idempotency.Memory{}}

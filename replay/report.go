@@ -100,7 +100,7 @@ type Result struct {
 	MessageID, SequenceNumber string
 }
 
-// ReadReport returns the report of a plan at the time now, and the result of each item in
+// ReadReport returns the report of a plan at the given time, and the result of each item in
 // plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
 // first run.
 //
@@ -128,7 +128,7 @@ type tallied struct {
 	report   Report
 }
 
-// tally computes the outcomes at the time now. With the zero time, every item in doubt is
+// tally computes the outcomes at the given time. With the zero time, every item in doubt is
 // unresolved.
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{

@@ -108,8 +108,9 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	// At the zero time, tally counts all items in doubt as unresolved. After an
-	// interruption, the next run may still resend some.
+	// After a complete run, each item in doubt is unresolved, and tally gets the zero time.
+	// After an interruption, tally gets the present time, because the next run may still
+	// resend some of these items.
 	now := time.Time{}
 	if interrupted {
 		now = r.config.Now()

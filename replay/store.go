@@ -119,7 +119,8 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record has no end time. The operation may have ended after the lease.
+		// A record does not have the time at which its operation ended. Use the end of the
+		// lease. This time is too early if the operation took longer than its lease.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {

@@ -17,12 +17,13 @@ type Bounds struct {
 	// Messages and Bytes limit the total of all queues. The size of a message is the length
 	// of its body and its attributes plus 512 bytes.
 	//
-	// A message counts until the queue forgets it: soon after its delete with
-	// Config.DiscardDeleted, otherwise when the queue is deleted.
+	// A message counts until its queue is deleted. But if Config.DiscardDeleted is set, a
+	// deleted or expired message soon stops counting.
 	Messages int
 	Bytes    int64
 
-	// DiscardDeleted is Config.DiscardDeleted for queues made by CreateQueue.
+	// CreateQueue sets Config.DiscardDeleted of each new queue to the value of
+	// DiscardDeleted.
 	DiscardDeleted bool
 }
 

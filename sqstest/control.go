@@ -44,9 +44,12 @@ type WindowEntry struct {
 	MessageID       string
 	SequenceNumber  string
 
-	// AcceptedAt is the time of the send that claimed the ID (of the last duplicate with
-	// Config.DuplicateRestartsInterval). Until is the first instant at which the ID is free
-	// again. Both times are on the queue's clock.
+	// AcceptedAt is the time of the send that claimed the ID. If
+	// Config.DuplicateRestartsInterval is set and the send had duplicates, AcceptedAt is the
+	// time of the last duplicate.
+	//
+	// Until is the first instant at which the ID is free again. Both times are on the queue's
+	// clock.
 	AcceptedAt, Until time.Time
 }
 

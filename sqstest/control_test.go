@@ -153,8 +153,8 @@ func TestListsHavePages(t *testing.T) {
 	})
 }
 
-// Over HTTP, tests in any language can lose an answer after the commit, throttle, fail
-// entries and delay answers.
+// Tests in any language can inject faults over HTTP: among others a lost answer to a stored
+// message, a throttle error, a failed batch entry and a delayed answer.
 func TestFaultsOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

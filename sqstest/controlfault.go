@@ -48,7 +48,8 @@ var callNames = [numberOfCalls]string{CallsSend: "send", CallsReceive: "receive"
 
 const maxFaultDelay = time.Minute
 
-// faultWire is one fault of the control endpoint, in a request and in a list.
+// faultWire is the JSON form of one injected fault, in requests to the control endpoint and
+// in its answers.
 type faultWire struct {
 	ID    string `json:"id,omitempty"`
 	Queue string `json:"queue,omitempty"`

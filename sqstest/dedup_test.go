@@ -33,8 +33,9 @@ func md5hex(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// requireOriginal asserts that got is the answer to a duplicate of want: both answers
-// have the same message ID and the same sequence number.
+// requireOriginal compares the answers to two sends. It asserts that the second send was
+// suppressed as a duplicate of the first: both answers have the same message ID and the same
+// sequence number.
 func (d testQueue) requireOriginal(want, got *sqs.SendMessageOutput) {
 	d.Helper()
 	assert.Equal(d, *want.MessageId, *got.MessageId)
@@ -239,7 +240,7 @@ func TestDeduplication(t *testing.T) {
 	})
 }
 
-// distance returns to - from for two sequence numbers.
+// distance returns the second sequence number minus the first.
 func distance(from, to *string) int64 {
 	a, _ := new(big.Int).SetString(*from, 10)
 	b, _ := new(big.Int).SetString(*to, 10)

@@ -76,9 +76,9 @@ func scanDedupeKey(body string) (key string, ok bool) {
 	return "", false
 }
 
-// scanString returns the string with the opening quote at body[at], and the offset of its
-// closing quote as end, or -1 without a closing quote. For a string without escapes, plain
-// is true.
+// scanString returns the string with the opening quote at body[at]. The result `end` is the
+// offset of the closing quote, or -1 without a closing quote. The result `plain` is true for
+// a string without escapes.
 func scanString(body string, at int) (text string, end int, plain bool) {
 	plain = true
 	for end = at + 1; end < len(body); end++ {

@@ -62,8 +62,9 @@ type group struct {
 	readyIndex int // index in delivery.ready, or notInHeap if the first message is hidden
 }
 
-// delivery is the state that receives use. The queue's mutex guards delivery. Every
-// operation except clear is O(log n).
+// delivery is the part of a queue's state that the ReceiveMessage call uses. The queue's
+// mutex guards delivery. Every operation except clear is O(log n) for each message that it
+// changes.
 type delivery struct {
 	groups map[string]*group
 	ready  indexedHeap[*group]   // groups with a visible first message; the top is served next
@@ -245,7 +246,8 @@ func (d *delivery) updateReady(g *group) {
 	}
 }
 
-// settle shows the hidden messages whose time is over, and removes expired messages.
+// settle makes hidden messages visible if their visibility timeout or delay is over, and
+// removes expired messages.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]
@@ -262,9 +264,11 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take receives up to limit messages, as many of one group as possible (F-090). The
-// caller must remove the messages in the result `dead`: this queue has delivered them
-// at least maxReceives times (zero: no limit).
+// take receives visible messages, as many of one group as possible (F-090). The parameter
+// `limit` is the largest number of messages to receive.
+//
+// The caller must remove the messages in the result `dead`: this queue has delivered them
+// at least maxReceives times. If maxReceives is zero, no message is dead.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

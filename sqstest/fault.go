@@ -169,7 +169,7 @@ func (q *Queue) PendingFaults() int {
 }
 
 // InjectRandomly makes later calls fail at random: each call has the fault f with the
-// probability rate, from 0 to 1. It affects sends, or the kind of call given to [Fault.On].
+// probability `rate`, from 0 to 1. It affects sends, or the kind of call given to [Fault.On].
 //
 // The same seed and the same calls in the same order give the same faults. A call with a
 // fault from [Queue.Inject] gets no random fault.

@@ -15,7 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Receives, deletes and changes of visibility have faults and quotas, like sends.
+// The calls that receive a message, delete it or change its visibility have faults and
+// quotas, as the send calls do.
 func TestFaultsOfOtherCalls(t *testing.T) {
 	tryReceive := func(d testQueue, attempt *string) ([]types.Message, error) {
 		out, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(d.queue.URL()), MaxNumberOfMessages: 10, ReceiveRequestAttemptId: attempt})

@@ -39,7 +39,7 @@ func TestProgramsOfTheGuide(t *testing.T) {
 			}
 			server := httptest.NewServer(sqstest.NewServer())
 			defer server.Close()
-			program := exec.CommandContext(t.Context(), interpreter, tc.file) // #nosec G204 -- the guide
+			program := exec.CommandContext(t.Context(), interpreter, tc.file) // #nosec G204 -- the program is from docs/guide/languages.md
 			program.Dir = dir
 			program.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SQS="+server.URL, "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
 				"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")

@@ -132,8 +132,9 @@ func (q *modelQueue) firsts() []*modelMessage {
 	return out
 }
 
-// receive returns the messages that a receive should return. refused is true if the queue
-// should refuse the receive, because messages of the same attempt ID have changed (F-151).
+// receive returns the messages that a receive should return. The result `refused` is true if
+// the queue should refuse the receive, because messages of the same attempt ID have changed
+// (F-151).
 func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*modelMessage, refused bool) {
 	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
 		return taken, refused

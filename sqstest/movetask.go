@@ -43,9 +43,10 @@ const (
 // destination. It has no goroutine: every API call to a queue of the task first makes the
 // moves that are due, also in virtual time.
 type moveTask struct {
-	handle      string
-	source      *Queue
-	destination *Queue // nil moves each message to its source
+	handle string
+	source *Queue
+	// destination is nil if each message moves back to the queue that it came from.
+	destination *Queue
 	find        func(arn string) *Queue
 	rate        int // messages a second; zero moves all immediately
 	started     time.Time
@@ -81,7 +82,7 @@ func (t *moveTask) run() {
 	}
 }
 
-// step moves one message or ends the task. The result wait is true if no message can move,
+// step moves one message or ends the task. The result `wait` is true if no message can move,
 // because the first message of every group is hidden.
 func (t *moveTask) step() (moved, wait bool) {
 	t.source.mu.Lock()
@@ -186,7 +187,7 @@ func (m *moves) add(t *moveTask) {
 }
 
 // untilNextMove returns the time until one of the queue's move tasks may have to move a
-// message, at most longest. The caller holds no queue lock.
+// message. It returns at most the duration `longest`. The caller holds no queue lock.
 func (m *moves) untilNextMove(longest time.Duration) time.Duration {
 	for _, t := range m.all() {
 		t.mu.Lock()

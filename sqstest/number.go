@@ -35,7 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// Beyond 32 bits, only billions of mantissa zeros could bring the number into range.
+		// Refuse an exponent that does not fit into 32 bits. Such a number is out of range,
+		// unless it is zero or its mantissa has billions of zeros.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false

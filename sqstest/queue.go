@@ -135,8 +135,8 @@ func (q *Queue) Now() time.Time {
 	return q.now()
 }
 
-// settle shows the hidden messages whose time is over, and removes expired messages. The
-// caller holds q.mu.
+// settle makes hidden messages visible if their visibility timeout or delay is over, and
+// removes expired messages. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
 // now returns the time on the queue's clock. The caller holds q.mu.

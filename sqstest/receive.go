@@ -4,10 +4,11 @@ package sqstest
 //   - Unknown attribute names are ignored.
 //   - At the limit of messages in flight a standard queue returns no messages, like a FIFO
 //     queue (F-105). AWS answers OverLimit to a short poll.
-//   - A second delete of a message succeeds; recorded only on standard queues (F-107).
+//   - A second delete of a message succeeds. AWS's answer to a second delete was recorded
+//     only on standard queues (F-107).
 //   - A message received too often moves to the dead-letter queue only at the next receive.
-//   - ChangeMessageVisibility was recorded only on standard queues (F-141). For FIFO
-//     queues, the error codes come from public reports.
+//   - AWS's answers to ChangeMessageVisibility were recorded only on standard queues
+//     (F-141). For FIFO queues, the error codes come from public reports.
 
 import (
 	"context"
@@ -132,8 +133,9 @@ func (q *Queue) leave(w *waiter) {
 	q.waiters.leave(w)
 }
 
-// receiveNow answers if there are messages or the deadline has passed. Otherwise the poll
-// w joins the line, and the caller must try again after the duration pause at the latest.
+// receiveNow answers if there are messages or the deadline has passed. Otherwise the poll w
+// joins the line, and the caller must try again: after at most the duration `pause`, or
+// earlier if w is woken. The result atHead is true if w is the first poll in the line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, atHead bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()

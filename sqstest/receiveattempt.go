@@ -4,8 +4,8 @@ package sqstest
 // ReceiveRequestAttemptId (a replay):
 //   - It restarts the visibility timeout, as AWS documents, but does not count as a
 //     receive. No recording shows AWS's count.
-//   - It returns new receipt handles, as recorded, and the old handles still work (F-100).
-//     AWS documents the same handles.
+//   - It returns new receipt handles, and the old handles still work, both as recorded
+//     (F-100). AWS's documentation says that a replay returns the old handles.
 
 import "time"
 
@@ -32,9 +32,12 @@ type attemptedMessage struct {
 	changes int // message.changes at the time of the receive
 }
 
-// replay returns the messages of an earlier receive with the attempt ID, and hides them
-// again for a visibility above zero. If the result `spent` is true, a message has changed
-// and the receive cannot be repeated.
+// replay returns the messages of an earlier receive with the attempt ID. If the parameter
+// `visibility` is above zero, replay also restarts their visibility timeout with this
+// duration.
+//
+// If the result `spent` is true, the receive cannot be repeated: one of the messages was
+// deleted, became visible or had its visibility changed.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

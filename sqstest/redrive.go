@@ -228,8 +228,8 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// If the window is full, a duplicate may be stored later, but the dead letter is not
-		// lost.
+		// Store m even if the window is full and Put returns an error. The queue may then store
+		// a later duplicate, but a refusal would lose m.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)
@@ -240,7 +240,7 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 	return true
 }
 
-// sendsDeadLettersTo reports whether other is the dead-letter queue of q.
+// sendsDeadLettersTo reports whether the queue `other` is the dead-letter queue of q.
 func (q *Queue) sendsDeadLettersTo(other *Queue) bool {
 	r := q.settings.Load().redrive
 	if r == nil || q.gone.Load() {

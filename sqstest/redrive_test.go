@@ -20,8 +20,8 @@ func policy(dlq testQueue, maxReceives int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), maxReceives)
 }
 
-// withDeadLetters makes a queue, source, and its dead-letter queue, dlq. A message
-// moves to dlq after one receive without a delete.
+// withDeadLetters makes two queues: the queue `source` and its dead-letter queue dlq. If a
+// message of `source` was received once and not deleted, the next receive moves it to dlq.
 func (o testAccount) withDeadLetters(pairs ...string) (source, dlq testQueue) {
 	o.Helper()
 	dlq = o.create("dead.fifo", pairs...)

@@ -127,21 +127,21 @@ type operation func(ctx context.Context, s *Server, body []byte) (any, error)
 
 // operations is keyed by the text after "AmazonSQS." in X-Amz-Target.
 var operations = map[string]operation{
-	"SendMessage":                  on((*Queue).send),
-	"SendMessageBatch":             on((*Queue).sendBatch),
-	"ReceiveMessage":               on((*Queue).receive),
-	"DeleteMessage":                on((*Queue).deleteMessage),
-	"DeleteMessageBatch":           on((*Queue).deleteBatch),
-	"ChangeMessageVisibility":      on((*Queue).changeVisibility),
-	"ChangeMessageVisibilityBatch": on((*Queue).changeVisibilityBatch),
-	"GetQueueAttributes":           on((*Queue).attributes),
-	"PurgeQueue":                   on((*Queue).purge),
-	"TagQueue":                     on((*Queue).tag),
-	"UntagQueue":                   on((*Queue).untag),
-	"ListQueueTags":                on((*Queue).listTags),
+	"SendMessage":                  onNamedQueue((*Queue).send),
+	"SendMessageBatch":             onNamedQueue((*Queue).sendBatch),
+	"ReceiveMessage":               onNamedQueue((*Queue).receive),
+	"DeleteMessage":                onNamedQueue((*Queue).deleteMessage),
+	"DeleteMessageBatch":           onNamedQueue((*Queue).deleteBatch),
+	"ChangeMessageVisibility":      onNamedQueue((*Queue).changeVisibility),
+	"ChangeMessageVisibilityBatch": onNamedQueue((*Queue).changeVisibilityBatch),
+	"GetQueueAttributes":           onNamedQueue((*Queue).attributes),
+	"PurgeQueue":                   onNamedQueue((*Queue).purge),
+	"TagQueue":                     onNamedQueue((*Queue).tag),
+	"UntagQueue":                   onNamedQueue((*Queue).untag),
+	"ListQueueTags":                onNamedQueue((*Queue).listTags),
 
-	"AddPermission":    on((*Queue).addPermission),
-	"RemovePermission": on((*Queue).removePermission),
+	"AddPermission":    onNamedQueue((*Queue).addPermission),
+	"RemovePermission": onNamedQueue((*Queue).removePermission),
 
 	"SetQueueAttributes":         onServer((*Server).setAttributes),
 	"DeleteQueue":                onServer((*Server).deleteQueue),
@@ -154,9 +154,9 @@ var operations = map[string]operation{
 	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
-// on returns the operation that decodes an input and calls run on the queue named by the
-// input's QueueUrl.
-func on[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
+// onNamedQueue returns an operation. The operation decodes an input and passes it to the
+// function `run`, together with the queue named by the input's QueueUrl.
+func onNamedQueue[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
 	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
 		u := queueURLOf(in)
 		if u == nil {
@@ -166,8 +166,9 @@ func on[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
 	})
 }
 
-// onServer returns the operation that decodes an input and calls run on the server. It is
-// for operations on the server or on several queues, such as CreateQueue.
+// onServer returns an operation. The operation decodes an input and passes it to the
+// function `run`, together with the server. onServer is for operations on the server or on
+// several queues, such as CreateQueue.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
 	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)
@@ -303,8 +304,9 @@ func mediaType(r *http.Request) string {
 	return m
 }
 
-// refuseQuery refuses a request in the older query protocol. The answer has the form of
-// this protocol; its text is not one of AWS.
+// refuseQuery refuses a request in the older query protocol. The answer has the XML form of
+// this protocol, so that its client can show the error text. The text is the fake's own,
+// not AWS's.
 func refuseQuery(w http.ResponseWriter) {
 	id := uuid.NewString()
 	w.Header().Set(requestIDHeader, id)

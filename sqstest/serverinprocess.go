@@ -141,7 +141,8 @@ func (s *Server) RemovePermission(ctx context.Context, in *sqs.RemovePermissionI
 	return onQueue(ctx, s, in, (*Queue).RemovePermission)
 }
 
-// onQueue runs call on the queue named by the input's QueueUrl.
+// onQueue passes the input to the function `call`, together with the queue named by the
+// input's QueueUrl.
 func onQueue[I, O any](ctx context.Context, s *Server, in *I, call func(*Queue, context.Context, *I, ...func(*sqs.Options)) (*O, error)) (*O, error) {
 	if in == nil {
 		in = new(I)

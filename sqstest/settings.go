@@ -1,9 +1,9 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A changed attribute acts immediately, but DeduplicationScope after
-//     Config.ScopePropagation. AWS documents up to 60 s for most attributes and up to 15
-//     minutes for MessageRetentionPeriod.
+//   - A change of an attribute takes effect immediately. Only a change of
+//     DeduplicationScope takes effect later, after Config.ScopePropagation. AWS documents up
+//     to 60 s for most attributes and up to 15 minutes for MessageRetentionPeriod.
 //   - Policy and the KMS key are stored and shown, but not used.
 //   - The error texts about values out of range, FifoThroughputLimit and DeduplicationScope
 //     are the fake's own; AWS's texts are not known.

@@ -47,9 +47,10 @@ type Outcome struct {
 	// the body if no ID is set.
 	DeduplicationID string
 
-	// If this message is suppressed, Of is the index of its original among all messages.
-	// Until is the first instant at which SQS would deliver an equal message again. Otherwise
-	// Of is -1, and Until is zero.
+	// For a suppressed message, the field Of is the index of its original among all
+	// messages. Until is the first instant at which SQS would deliver an equal message again.
+	//
+	// For a message that is not suppressed, Of is -1 and Until is zero.
 	Of    int
 	Until time.Time
 
@@ -238,9 +239,9 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	return out
 }
 
-// recordKey records the dedupe_key of the message with the index i in s.keys. It returns the
-// index of the latest earlier message with this key and another body, or -1 if there is no
-// such message within the interval.
+// recordKey adds the dedupe_key of a message to s.keys. The parameter i is the index of this
+// message. The result is the index of the latest earlier message with the same key and
+// another body, or -1 if no such message was sent within the deduplication interval.
 func (s *Simulation) recordKey(i int, p PreparedMessage) int {
 	is := keyed{latest: i, different: -1, body: p.body}
 	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {

@@ -76,8 +76,8 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		// AWS's error text is not recorded. This is its text about DelaySeconds on a FIFO queue
-		// (F-074).
+		// AWS's error text for this case was not recorded. The fake uses the text that AWS
+		// has for DelaySeconds on a FIFO queue (F-074).
 		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}

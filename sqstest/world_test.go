@@ -20,16 +20,26 @@ import (
 type kind uint8
 
 const (
-	send    kind = iota // sends the body s.a to the group s.b
-	batch               // sends the bodies s.a, s.a+1 and s.a in one batch to the group s.b
-	receive             // receives at most 1+s.a messages for 1+s.b seconds, with the attempt ID s.c unless zero
-	bury                // receives from the dead-letter queue, otherwise like receive
-	remove              // deletes a received message: the last if s.a is 0, the second last if s.a is 1
-	change              // sets the visibility timeout of the message that remove would delete, to s.b seconds
+	// A send step sends the body s.a to the group s.b.
+	send kind = iota
+	// A batch step sends one batch of three bodies to the group s.b: s.a, s.a+1, and then s.a
+	// again, a duplicate.
+	batch
+	// A receive step receives at most 1+s.a messages, with a visibility timeout of 1+s.b
+	// seconds. If s.c is not zero, s.c is the attempt ID.
+	receive
+	// A bury step is like a receive step, but receives from the dead-letter queue.
+	bury
+	// A remove step deletes a received message: the last received message if s.a is 0, the
+	// second last if s.a is 1, and so on.
+	remove
+	// A change step selects a received message like a remove step, and sets its visibility
+	// timeout to s.b seconds.
+	change
 	purge
 	redrive // starts a message move task
 	sleep   // waits for the duration pauses[s.a]
-	kinds
+	kinds   // number of kinds
 )
 
 func (k kind) String() string {

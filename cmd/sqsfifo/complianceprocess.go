@@ -34,7 +34,9 @@ type servedProducer struct {
 	front    *http.Server
 	served   chan struct{}
 	base     string
-	program  *producerProgram // nil before the first event and after its end
+	// The field `program` is nil before the first event, and again after the program has
+	// ended.
+	program *producerProgram
 }
 
 // send implements the field Send of compliance.Suite. It sends one event through the

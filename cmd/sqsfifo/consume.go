@@ -104,7 +104,8 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 
 // config returns the consumer's configuration.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
-	// Without COMMAND, a message that cannot be printed must not be skipped (deleted).
+	// Without COMMAND, a message that cannot be printed must stay in the queue. The largest
+	// limits prevent ActionSkip, which would delete the message.
 	f := consumer.Failure{Action: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
 		then := map[string]consumer.Action{"park": consumer.ActionPark, "block": consumer.ActionBlock, "skip": consumer.ActionSkip}
@@ -191,7 +192,7 @@ func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) err
 	blocked := <-watched
 	w.progress.finish()
 	s := w.consumer.Stats()
-	w.list(blocked)
+	w.logBlocked(blocked)
 	w.note(slog.LevelInfo, "consumed", slog.Int64("received", s.Received), slog.Int64("handled", s.Handled), slog.Int64("deleted", s.Deleted),
 		slog.Int64("failures", s.Failures), slog.Int64("parked", s.Parked), slog.Int64("skipped", s.Skipped), slog.Int("blocked", len(blocked)),
 		slog.Int64("released", s.Released), slog.Int64("lost", s.Lost))
@@ -223,7 +224,7 @@ func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup)
 			blocked = found
 		}
 		if now.Sub(listed) >= time.Minute {
-			w.list(blocked)
+			w.logBlocked(blocked)
 			listed = now
 		}
 	}
@@ -235,8 +236,8 @@ func (w *consuming) blocked() []consumer.BlockedGroup {
 	return slices.DeleteFunc(w.consumer.Blocked(), func(g consumer.BlockedGroup) bool { return !g.Blocked })
 }
 
-// list logs one record for each blocked group.
-func (w *consuming) list(groups []consumer.BlockedGroup) {
+// logBlocked logs one record for each blocked group.
+func (w *consuming) logBlocked(groups []consumer.BlockedGroup) {
 	for _, g := range groups {
 		w.note(slog.LevelError, "group blocked", slog.String("message_group", g.Group), slog.String("message_id", g.MessageID), slog.String("dedupe_key", g.Key),
 			slog.Int("attempts", g.Attempts), slog.Int("receives", g.Receives), slog.Int("in_hand", g.Messages),

@@ -25,7 +25,7 @@ type eventLog struct {
 }
 
 // openLog opens the files; no file name, or "-", means standard input. Each duration d in
-// replays adds a copy of every message, with a time d later. At most maxSortedInMemory
+// `replays` adds a copy of every message, with a time d later. At most maxSortedInMemory
 // lines may be unsorted.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {

@@ -146,7 +146,7 @@ func indented(code string) string {
 	return b.String()
 }
 
-// findRule finds a rule by ID or name in any case.
+// findRule finds a rule by its ID or its name. Upper and lower case are equal.
 func findRule(name string) (lint.Rule, error) {
 	var known []string
 	rules := map[string]lint.Rule{}
@@ -165,8 +165,8 @@ func findRule(name string) (lint.Rule, error) {
 	return r, nil
 }
 
-// distance returns the edit distance of a and b: the smallest number of bytes to insert,
-// delete or replace to turn a into b.
+// distance returns the edit distance of two strings: the smallest number of bytes to
+// insert, delete or replace to turn one string into the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -187,7 +187,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// wrapped breaks a text into lines of at most width bytes. A longer word has a line alone
+// wrapped breaks a text into lines of at most `width` bytes. A longer word has a line alone
 // and is not broken.
 func wrapped(text string, width int) string {
 	var b strings.Builder

@@ -31,7 +31,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 	})
 }
 
-// onLoopback reports whether host (with or without a port) is localhost, ::1 or an
+// onLoopback reports whether a host (with or without a port) is localhost, ::1 or an
 // address in 127.0.0.0/8.
 func onLoopback(host string) bool {
 	name := host

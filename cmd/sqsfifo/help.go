@@ -64,7 +64,7 @@ func (c *helpCmd) run(_ context.Context, std stdio) error {
 	return fmt.Errorf("no command or topic %q; did you mean %q?", topic, nearest(topic, append(topics(), names...)))
 }
 
-// nearest returns the element of words that is most similar to word (see distance).
+// nearest returns the element of `words` that is most similar to `word` (see distance).
 func nearest(word string, words []string) string {
 	best := ""
 	for _, w := range words {

@@ -150,7 +150,8 @@ func (s keySelection) match(r idempotency.Record) bool {
 	return len(parts) == 3 && parts[1] == idempotency.JoinScope(s.Queue)
 }
 
-// withStore opens the idempotency store in a database, calls do with it, and closes it.
+// withStore opens the idempotency store in a database, passes the store to the function
+// `do`, and closes store and database.
 func withStore(ctx context.Context, source string, do func(*sqlstore.Store) error) (err error) {
 	store, db, err := openStore(ctx, source)
 	if err != nil {

@@ -59,8 +59,9 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve, with the counters fence and attempts of its record at the
-// first read. If a counter has changed later, the command does not resolve the key.
+// keyTarget is a key to resolve. The fields `fence` and `attempts` are two counters of the
+// key's record, as first read. If one of them has changed since, somebody has tried the key
+// again, and the command does not resolve the key.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -74,7 +75,7 @@ type resolvedKey struct {
 	Scope      string `json:"scope"`
 	Value      string `json:"value"`
 	State      string `json:"state"`
-	Result     string `json:"result"` // resolved, would_resolve (without --yes), already or skipped
+	Result     string `json:"result"` // a constant from keyResolved to keySkipped
 	Resolution string `json:"resolution,omitempty"`
 	Why        string `json:"why,omitempty"`
 
@@ -84,8 +85,8 @@ type resolvedKey struct {
 // These are the values of resolvedKey.Result.
 const (
 	keyResolved     = "resolved"
-	keyWouldResolve = "would_resolve"
-	keyAlready      = "already"
+	keyWouldResolve = "would_resolve" // without --yes
+	keyAlready      = "already"       // the key has this outcome already
 	keySkipped      = "skipped"
 )
 
@@ -143,8 +144,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 }
 
 // targets returns the keys to resolve, each with its outcome. Without IDs on the command
-// line, they are the unresolved keys selected by flags. If receipts is then not nil, each
-// key gets the outcome of its receipt; `missing` counts the keys left out without one.
+// line, flags select among the unresolved keys. With --receipts (`receipts` is not nil),
+// each selected key gets the outcome of its receipt. Keys without a receipt are left out,
+// and the result `missing` is their number.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})

@@ -29,7 +29,7 @@ func (w *lineWriter) write(object any) {
 	}
 }
 
-// print writes object as a JSON line if asJSON is true, and otherwise the formatted text.
+// print writes `object` as a JSON line if asJSON is true, and otherwise the formatted text.
 func (w *lineWriter) print(asJSON bool, object any, format string, args ...any) {
 	switch {
 	case asJSON:
@@ -47,7 +47,8 @@ func (w *lineWriter) flush() error {
 	return w.err
 }
 
-// printLine prints object as a JSON line if asJSON is true, and otherwise text as a line.
+// printLine prints `object` as a JSON line if asJSON is true, and otherwise `text` as a
+// line.
 func printLine(w io.Writer, asJSON bool, object any, text string) error {
 	out := newLineWriter(w)
 	out.print(asJSON, object, "%s\n", text)

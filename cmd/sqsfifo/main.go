@@ -53,7 +53,7 @@ type command interface {
 // every error except errFindings. No other error wraps errFindings.
 var errFindings = errors.New("findings")
 
-// findingsIf returns errFindings if found is true, and else nil.
+// findingsIf returns errFindings if `found` is true, and else nil.
 func findingsIf(found bool) error {
 	if found {
 		return errFindings

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// counted formats a number with a noun, as in "1 event" or "2 events". The argument thing
-// is the noun in the singular.
-func counted(n int, thing string) string { return countedAs(n, thing, thing+"s") }
+// counted formats a number with a noun, as in "1 event" or "2 events".
+func counted(n int, singular string) string { return countedAs(n, singular, singular+"s") }
 
 func countedAs(n int, one, many string) string {
 	if n == 1 {

@@ -22,8 +22,9 @@ type progress struct {
 	sized bool // the total is known, so the bar can show a percentage
 }
 
-// newProgress returns a progress that counts up to size; 0 means an unknown total. It shows
-// no bar if quiet is true, out is not a terminal, or the environment variable CI is set.
+// newProgress returns a progress that counts up to `size`; 0 means an unknown total. It
+// shows no bar if `quiet` is true, the writer `out` is not a terminal, or the environment
+// variable CI is set.
 func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	p := &progress{out: out, quiet: quiet}
 	if quiet || !terminal(out) || os.Getenv("CI") != "" {
@@ -42,7 +43,7 @@ func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	return p
 }
 
-// terminal reports whether out is a terminal on which the cursor can be moved. Programs
+// terminal reports whether `out` is a terminal on which the cursor can be moved. Programs
 // without such a terminal, for example editors, set TERM to dumb.
 func terminal(out any) bool {
 	file, ok := out.(*os.File)

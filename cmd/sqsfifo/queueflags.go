@@ -37,7 +37,7 @@ type target struct {
 	note          string // a note about the queue, for people
 }
 
-// open returns the queue that the flags name. Without --queue-url, or if dry is true, it
+// open returns the queue that the flags name. Without --queue-url, or if `dry` is true, it
 // returns a new fake queue in this process. Otherwise open also reads the queue's
 // attributes (see inspect).
 func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {

@@ -150,9 +150,9 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin returns a slot for an event, after the slots of earlier events of the group. While
-// maxUnprinted slots are in use, begin waits. If ctx ends first, begin returns the cause of
-// ctx.
+// begin adds a slot for an event to the end of its group's list, and returns the slot. While
+// maxUnprinted slots are in use, begin waits. If ctx ends during the wait, begin returns the
+// cause of ctx.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.unprinted <- struct{}{}:

@@ -214,8 +214,8 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing calls close at the end of a command, in a defer statement. A failure of close
-// becomes the result of the command, unless the command has already failed.
+// closing calls the function `close` at the end of a command, in a defer statement. An error
+// of `close` becomes the result of the command, unless the command has already failed.
 func closing(close func() error, err *error) {
 	if closeErr := close(); closeErr != nil && (*err == nil || errors.Is(*err, errFindings)) {
 		*err = closeErr

@@ -105,7 +105,7 @@ func markTried(ctx context.Context, source, group string, last int, ago time.Dur
 	return err
 }
 
-// makeKeys makes an idempotency store in a database. The elements of keys are
+// makeKeys makes an idempotency store in a database. The elements of `keys` are
 //   - STATE:KEY, a key in the state unresolved, running or in_doubt
 //   - message:KEY, an unresolved key with a producer's message
 //   - many:N, N unresolved keys
@@ -170,7 +170,7 @@ func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	return nil
 }
 
-// rawDatabase opens a PostgreSQL database, if source is a URL, or else a SQLite file. A
+// rawDatabase opens a PostgreSQL database, if `source` is a URL, or else a SQLite file. A
 // missing SQLite file is created.
 func rawDatabase(source string) (*sql.DB, outbox.Dialect, error) {
 	if strings.Contains(source, "://") {

@@ -119,8 +119,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return flagWords(err)
 	}
-	// sending.run, which also closes the queue, may not be reached. A second Close finds no
-	// events and does not wait.
+	// If an error or a dry run ends this method early, only this call closes the queue.
+	// Otherwise s.run has closed it, and a second Close finds no events and does not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {

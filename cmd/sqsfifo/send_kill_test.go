@@ -28,8 +28,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// served is a fake queue with an HTTP server on this machine, as the command serve starts
-// it.
+// served is a fake queue with an HTTP server on this machine, like the server of
+// "sqsfifo serve".
 type served struct {
 	queue    *sqstest.Queue
 	url      string
@@ -217,8 +217,9 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A command is killed, and started again at once, after 4 minutes or after 20 minutes. It
-// reports each event with a printed receipt as already sent, and stores no event twice.
+// A command is killed. The same command starts again, either immediately, or 4 minutes
+// later, or 20 minutes later. It reports each event with a printed receipt as already sent,
+// and no event is stored twice.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {

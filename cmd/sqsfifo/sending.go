@@ -149,7 +149,7 @@ func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFun
 	return limit, func() { stopWatching(); cancel() }
 }
 
-// read builds the messages of the lines and sends them to the channel events, at most as
+// read builds the messages of the lines and sends them to the channel `events`, at most as
 // fast as s.limiter allows.
 func (s *sending) read(ctx context.Context, events chan<- event) error {
 	for line, err := range s.lines.All() {
@@ -182,7 +182,7 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	return nil
 }
 
-// sendAll submits the events to the producer until the channel events is closed. It also
+// sendAll submits the events to the producer until the channel `events` is closed. It also
 // returns when readContext ends, because the goroutine that reads may be blocked on
 // standard input and never close the channel.
 func (s *sending) sendAll(ctx, readContext context.Context, events <-chan event) error {

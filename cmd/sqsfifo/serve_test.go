@@ -72,7 +72,7 @@ func TestHostAndOrigin(t *testing.T) {
 	assert.Equal(t, 403, w.Code)
 }
 
-// startServe runs the command serve in this process. It returns the server's address, and a
+// startServe runs "sqsfifo serve" in this process. It returns the server's address, and a
 // function that stops the server and returns the exit code.
 func startServe(t *testing.T, args ...string) (address string, stop func() int) {
 	t.Helper()

@@ -22,7 +22,7 @@ type queueEntry struct {
 }
 
 // createQueues creates the queues listed in a file, from top to bottom. A dead-letter
-// queue must therefore be listed before the queue that uses it. If file is "",
+// queue must therefore be listed before the queue that uses it. If `file` is "",
 // createQueues creates none.
 func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*sqstest.Queue, error) {
 	if file == "" {

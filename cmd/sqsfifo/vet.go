@@ -216,7 +216,7 @@ func (f failOn) fails(s lint.Severity) bool {
 	return false
 }
 
-// coloured reports whether out is a terminal with colours, and NO_COLOR is not set.
+// coloured reports whether `out` is a terminal with colours, and NO_COLOR is not set.
 func coloured(out any) bool { return os.Getenv("NO_COLOR") == "" && terminal(out) }
 
 // disabled reports whether --disable names the rule. The command calls it for SF020 (a

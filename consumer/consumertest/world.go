@@ -145,13 +145,13 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process with the handler handle. The method `process`.handle checks the
-// invariants before each call of the handler.
+// start starts a process with the given handler. The process calls the handler through the
+// method callHandler, which first checks the invariants.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
 	e.Client = processClient{p}
-	e.Handle = func(ctx context.Context, d Delivery) error { return p.handle(ctx, d, handle) }
+	e.Handle = func(ctx context.Context, d Delivery) error { return p.callHandler(ctx, d, handle) }
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() {
@@ -179,10 +179,10 @@ func (p *process) kill() {
 	p.cancel()
 }
 
-// handle calls a process's handler. It first checks that all earlier messages of the
-// group were handled or parked (I1), no other handler of the group runs (I2), and Run has
-// not returned (I6).
-func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Context, *process, Delivery) error) error {
+// callHandler calls the function `handle`, the handler of the process. It first checks that
+// all earlier messages of the group were handled or parked (I1), no other handler of the
+// group runs (I2), and Run has not returned (I6).
+func (p *process) callHandler(ctx context.Context, d Delivery, handle func(context.Context, *process, Delivery) error) error {
 	w := p.w
 	if p.killed.Load() {
 		return errKilled

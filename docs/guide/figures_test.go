@@ -15,7 +15,9 @@ type figure struct {
 	text    string   // sentence or part of it in the document; %s stands for the number
 	heading string   // heading of the table's section
 	row     []string // the number is in the first row with all these texts
-	column  int      // 0 for the first percentage in the row
+	// The number is in this column of the row, counted from 1. 0 means the first percentage
+	// in the row, in any column.
+	column int
 }
 
 var figures = map[string][]figure{

@@ -67,7 +67,7 @@ func (r requirement) check(needsTest bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
 		return fmt.Errorf("level %q", r.level)
-	case len(r.tests) == 0 && (needsTest || r.unmet.reason == "" || r.unmet.names == ""):
+	case len(r.tests) == 0 && (needsTest || r.unmet.reason == "" || r.unmet.exports == ""):
 		return fmt.Errorf("no test holds it: %s", r.text)
 	case len(r.tests) > 0 && r.unmet != unmet{}:
 		return fmt.Errorf("it has tests and a reason to have none")
@@ -126,9 +126,9 @@ func mentions(folder, text string) bool {
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.check(false), "idempotency/sqlstore.OpenLedger exists")
-	r.unmet.names = "NoSuchNameAnywhere"
+	r.unmet.exports = "NoSuchNameAnywhere"
 	require.NoError(t, r.check(false))
-	r.unmet.names = ""
+	r.unmet.exports = ""
 	require.Error(t, r.check(false), "nothing would show that the reason is stale")
 }
 

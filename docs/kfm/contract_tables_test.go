@@ -107,7 +107,7 @@ func ruleLink(r lint.Rule) string {
 }
 
 // casesTable lists the cases of the compliance suite with the given names, in which "_"
-// stands for a space. If names is empty, it lists all cases.
+// stands for a space. If `names` is empty, it lists all cases.
 func casesTable(t *testing.T, names []string) string {
 	rows := [][]string{{"case", "what it asserts", "source"}}
 	cases := complianceCases(t)

@@ -18,22 +18,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// denial matches a statement that the module lacks a feature, for example "this is not
+// denialPattern matches a statement that the module lacks a feature, for example "this is not
 // supported".
-var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
+var denialPattern = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists statements in documents that a feature is missing, by a text in the line.
-// The value is a regular expression. If the module exports a matching name, the feature
-// exists.
+// denials lists the missing features that documents mention. The key is a text in the
+// document's line. The value is a regular expression for exported names: if the module
+// exports a matching name, the feature exists.
 var denials = map[string]string{
 	// In sqstest/FACTS.md, this heading begins a table of missing features, such as this
 	// metric.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// A document may say that a feature is missing if the statement is in the map denials, or
-// is the reason why a requirement has no test. The feature must really be missing. Each
-// listed statement is in a document.
+// A document says that a feature is missing only in known statements. These are the keys of
+// the map `denials`, and the reasons why requirements have no test. The feature is really
+// missing. Each known statement is in a document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -41,7 +41,7 @@ func TestDenials(t *testing.T) {
 	}
 	for _, r := range slices.Concat(contract, keySpecification) {
 		if r.unmet.reason != "" {
-			known[r.unmet.reason] = r.unmet.names
+			known[r.unmet.reason] = r.unmet.exports
 		}
 	}
 	seen := map[string]bool{}
@@ -57,12 +57,12 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// wrongDenials returns the errors in the lines with a match of denial. Such a line must
-// contain a key of the map `known`, and the key's value must not match an exported name. For
-// each key found, wrongDenials sets seen[key] to true.
+// wrongDenials checks the lines of a text that match denialPattern, and returns the errors.
+// Such a line must contain a key of the map `known`, and the key's value must not match an
+// exported name. For each key found, wrongDenials sets seen[key] to true.
 func wrongDenials(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
-		if !denial.MatchString(line) {
+		if !denialPattern.MatchString(line) {
 			continue
 		}
 		found := false
@@ -81,8 +81,8 @@ func wrongDenials(text string, known map[string]string, seen map[string]bool) (f
 	return faults
 }
 
-// "The ledger is not built" is an error in two cases: nobody has listed the statement, or
-// the module exports a name of the ledger.
+// A line says that the ledger is not built. wrongDenials returns an error if the map `known`
+// lacks this statement, and if the module exports a name of the ledger.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}
@@ -91,14 +91,14 @@ func TestFalseDenialsAreFound(t *testing.T) {
 	assert.Empty(t, wrongDenials(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
 }
 
-// stale returns an error if the module exports a name that matches u.names. The missing
+// stale returns an error if the module exports a name that matches u.exports. The missing
 // feature then exists, and the reason in u is out of date.
 func stale(u unmet) error {
 	names, err := exportedNames()
 	if err != nil {
 		return err
 	}
-	missing, err := regexp.Compile(u.names)
+	missing, err := regexp.Compile(u.exports)
 	if err != nil {
 		return err
 	}

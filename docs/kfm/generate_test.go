@@ -159,5 +159,5 @@ func table(rows ...[]string) string {
 	return b.String()
 }
 
-// code quotes text as code.
+// code quotes a text as code.
 func code(text string) string { return "`" + text + "`" }

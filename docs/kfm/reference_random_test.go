@@ -18,11 +18,12 @@ func (r *randomCases) pick(all ...string) string { return all[r.IntN(len(all))] 
 // often reports true in n of 10 calls.
 func (r *randomCases) often(n int) bool { return r.IntN(10) < n }
 
-// repeat joins the results of up to n calls of the function one.
-func (r *randomCases) repeat(n int, one func() string) string {
+// repeat calls the function `generate` a random number of times, at most n, and joins the
+// results.
+func (r *randomCases) repeat(n int, generate func() string) string {
 	var b strings.Builder
 	for range r.IntN(n + 1) {
-		b.WriteString(one())
+		b.WriteString(generate())
 	}
 	return b.String()
 }
@@ -48,7 +49,7 @@ func (r *randomCases) edit(s string) string {
 func (r *randomCases) character() string {
 	switch r.IntN(8) {
 	case 0:
-		return string([]rune(white)[r.IntN(utf8.RuneCountInString(white))])
+		return string([]rune(whiteSpace)[r.IntN(utf8.RuneCountInString(whiteSpace))])
 	case 1:
 		return string(rune(r.IntN(0xa0)))
 	case 2:

@@ -10,9 +10,9 @@ type requirement struct {
 }
 
 // unmet is the reason why a requirement has no test: the module lacks a feature. The field
-// names is a regular expression for the feature's exported names. If the module exports a
-// matching name, the reason is out of date.
-type unmet struct{ reason, names string }
+// `exports` is a regular expression for the exported names that the feature would have. If
+// the module exports a matching name, the reason is out of date.
+type unmet struct{ reason, exports string }
 
 // testRef refers to a test function of the package in the folder. For a table-driven test,
 // row may be a string in the source code of one row.
@@ -156,8 +156,8 @@ var keySpecification = []requirement{
 		{".", "TestSameBodyInEveryProcess", ""},
 	}},
 	{id: "4", level: "MUST", text: "dataset_id is the identifier of the STAC or DCAT record.", unmet: unmet{
-		reason: "not built: only the team knows its catalogue; the identifier is checked for form, and its case is kept",
-		names:  `STAC|DCAT|Catalog`,
+		reason:  "not built: only the team knows its catalogue; the identifier is checked for form, and its case is kept",
+		exports: `STAC|DCAT|Catalog`,
 	}},
 	{id: "5", level: "MUST", text: "version is semantic and stable for a release.", tests: []testRef{
 		{".", "TestVersionForms", ""},

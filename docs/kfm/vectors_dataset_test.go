@@ -31,7 +31,7 @@ func datasetCases() []vector {
 	}
 	add(good, "D1", "the contract's example", datasetOf(exampleDataset, exampleVersion, exampleURI))
 	add(good, "D1", "each component counts", datasetOf("ssurgo", exampleVersion, exampleURI), datasetOf(exampleDataset, "v10.3.2", exampleURI), datasetOf(exampleDataset, exampleVersion, exampleURI+"x"))
-	for _, c := range white {
+	for _, c := range whiteSpace {
 		add(good, "D2", "trimmed", datasetOf(string(c)+"soil"+string(c), " v1.0.0", exampleURI+"\n"))
 	}
 	add(good, "D2", "a version with white space around it", datasetOf("soil", "\tv1.0.0\n", exampleURI), datasetOf("soil", "v1.0.0", "  "+exampleURI+"\u3000"))

@@ -119,8 +119,8 @@ func jsonCases(t testing.TB) []vector {
 	return once
 }
 
-// white lists the white space characters of section 1 of the specification.
-const white = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+// whiteSpace has the white space characters of section 1 of the specification.
+const whiteSpace = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 func keyCases() []vector {
 	join := func(parts ...string) input {
@@ -164,7 +164,7 @@ func keyCases() []vector {
 	for _, c := range []string{"\x00", "\t", "\n", "\x1f", "\x7f", "\u0080", "\u0085", "\u009f"} {
 		out = append(out, refused("K4", "join_key", "control character", join("a"+c+"b")), refused("K4", "check_key", "control character", key("a"+c+"b")))
 	}
-	for _, c := range white {
+	for _, c := range whiteSpace {
 		if c != ' ' && c < 0xa0 {
 			continue // a control character breaks rule K4, and this loop tests K5
 		}

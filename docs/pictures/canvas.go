@@ -38,7 +38,7 @@ func draw(width, height int, title, description string, paint func(*canvas)) str
 	return c.String()
 }
 
-// text writes s from x on, or around x if anchor is "middle".
+// text draws the string s. Its left end is at x, or its middle if `anchor` is "middle".
 func (c *canvas) text(x, y int, class, anchor, s string) {
 	fmt.Fprintf(c, `<text x="%d" y="%d" class="%s" text-anchor="%s">%s</text>`+"\n", x, y, class, anchor, html.EscapeString(s))
 }

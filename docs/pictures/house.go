@@ -124,7 +124,7 @@ func layer(uses map[string][]string, name string) int {
 	return n
 }
 
-// wrap joins names into lines of at most width characters.
+// wrap joins names into lines of at most `width` characters.
 func wrap(names []string, width int) []string {
 	var lines []string
 	for _, name := range names {

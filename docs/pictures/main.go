@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// pictures returns each picture by file name. root is the module's folder.
+// pictures returns each picture by file name. The parameter `root` is the module's folder.
 func pictures(root string) (map[string]string, error) {
 	uses, err := imports(root)
 	if err != nil {

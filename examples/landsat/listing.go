@@ -26,8 +26,8 @@ func (l *listing) check(ok bool, format string, args ...any) {
 	}
 }
 
-// replays sends the scenes and then sends them again immediately. On a fake queue it sends
-// them a third time after the deduplication interval.
+// replays is a part of the listing. It sends the scenes, and sends them again immediately.
+// On a fake queue it sends them a third time after the deduplication interval.
 func (l *listing) replays(scenes []Scene, fake *sqstest.Queue) {
 	isNew := l.send("send", scenes)
 	replayed := l.send("replay, as a crashed pipeline would", scenes)

@@ -48,7 +48,7 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds returns the number of messages in the queue. If the number differs from want, the
+// holds returns the number of messages in the queue. If the number differs from `want`, the
 // demo fails, because its printed explanation would be wrong.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
@@ -170,8 +170,8 @@ func (s *story) mistakes(p *sqsfifo.Producer[Scene], scene Scene) error {
 	return nil
 }
 
-// replays sends all scenes three times: immediately, within the deduplication interval,
-// and after it.
+// replays is part 4 of the demo. It sends all scenes three times: immediately, within the
+// deduplication interval, and after it.
 func (s *story) replays(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

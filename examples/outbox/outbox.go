@@ -78,8 +78,8 @@ func Run(ctx context.Context, db *sql.DB, w io.Writer) (err error) {
 	return nil
 }
 
-// Relay sends the messages of the outbox until done returns true or an error. Only the
-// example needs this function: the relay of a service runs until the process ends.
+// Relay sends the messages of the outbox until the function `done` returns true or an
+// error. Only the example needs Relay: the relay of a service runs until the process ends.
 func Relay(ctx context.Context, box *outbox.Outbox, sender outbox.Sender, done func() (bool, error)) error {
 	r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: sender})
 	if err != nil {

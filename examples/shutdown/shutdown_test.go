@@ -145,8 +145,8 @@ func (c *child) judge(t *testing.T, q *sqstest.Queue) map[string]int {
 	return fates
 }
 
-// When the source of gauge readings ends, the function forward sends the readings that it
-// took, and returns without a signal.
+// When the source of gauge readings ends, the function `forward` sends the readings that it
+// took, and returns. It does not wait for a signal such as SIGTERM.
 func TestTheReadingsEnd(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

@@ -323,8 +323,8 @@ func (s *Store) put(ctx context.Context, it item, version idempotency.Token) (ma
 }
 
 // bucketBits is the number of bits at the start of a key ID that choose the counter for
-// the numbers of granted claims (fences). A number ends with the same bits, so different
-// counters never give the same number.
+// the key's fences (numbers of granted claims). Each fence ends with these bits, so
+// different counters never give the same fence.
 const bucketBits = 12
 
 // draw returns a new fence (number of a granted claim). Its counter is at least the time

@@ -148,9 +148,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The attribute remove_at is the time at which DynamoDB may delete a record. Released
-// records have remove_at, and succeeded and failed records with an expiry time. Other
-// records must never be deleted.
+// The attribute remove_at is the time after which DynamoDB may delete a record. Released
+// records have this attribute. Succeeded and failed records have it only if they have an
+// expiry time. DynamoDB must never delete any other record.
 func TestRemoval(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	s, err := dynamostore.Open(t.Context(), dynamostore.Config{Client: client, Table: table})

@@ -51,9 +51,9 @@ type Config struct {
 	// Authorize decides, before each replay, whether the request may read the stored
 	// answer. An error refuses the request with 403.
 	//
-	// Rights may have been revoked since the answer was stored, so Authorize should
-	// repeat the handler's checks. Return nil only if every principal of a scope may
-	// always read the answers of the scope.
+	// Rights may have been revoked since the answer was stored, so Authorize should repeat
+	// the handler's checks. An Authorize that always returns nil is safe only if every
+	// principal of a scope may always read all answers of the scope.
 	Authorize func(*http.Request, idempotency.Record) error
 
 	Rules  Rules

@@ -64,7 +64,7 @@ func Example() {
 			return
 		}
 		if resp.StatusCode >= 400 {
-			body = nil // a problem document
+			body = nil // do not print the problem document
 		}
 		fmt.Printf("%d replayed=%q %q %q\n", resp.StatusCode, resp.Header.Get("Idempotency-Replayed"), resp.Header.Get("Location"), body)
 	}

@@ -31,7 +31,8 @@ func newMiddleware(t *testing.T, limits Limits, store idempotency.Store) *Middle
 	return m
 }
 
-// post sends a body without a network. If chunked, the length is unknown.
+// post sends a body without a network. If the parameter `chunked` is true, the request
+// does not give the length of the body.
 func post(h http.Handler, key, body string, chunked bool) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	if chunked {

@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Handler returns a handler that runs next at most once per key.
+// Handler returns a handler that protects the handler `next` against repetitions: for each
+// key, `next` runs at most once until its outcome is known.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {

@@ -19,8 +19,8 @@ type recorder struct {
 	body   *buffer
 	length int64 // bytes of body written by the handler, including dropped ones
 
-	// dropped: no memory was free for a body above Limits.ResponseBody. No part of the
-	// body is kept.
+	// dropped: the body needed more memory than the reserved Limits.ResponseBody bytes,
+	// and no further memory was free. No part of the body is kept.
 	dropped bool
 }
 

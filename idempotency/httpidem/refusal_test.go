@@ -21,7 +21,7 @@ func TestMethods(t *testing.T) {
 	for _, tc := range []struct {
 		method   string
 		required bool // a key is required by default
-		safe     bool // a request with a key runs again
+		safe     bool // a repeated request runs again, despite its key
 	}{
 		{method: "GET", safe: true},
 		{method: "HEAD", safe: true},
@@ -98,8 +98,8 @@ func TestKeyRefused(t *testing.T) {
 	}
 }
 
-// The quoted and the bare spelling of a key are the same key. Different keys are
-// distinct.
+// A key with quotes and the same text without quotes are one key. The handler runs once
+// for each different text.
 func TestSpellings(t *testing.T) {
 	runs := 0
 	g := newRig(nil)
@@ -194,7 +194,7 @@ func TestHandlersView(t *testing.T) {
 		if err := r.ParseForm(); err != nil || r.PostForm.Get("amount") != "10" || r.PathValue("id") != "7" || r.ContentLength != 9 {
 			t.Errorf("got %v, %v, %q, %d", r.PostForm, err, r.PathValue("id"), r.ContentLength)
 		}
-		w.WriteHeader(http.StatusEarlyHints) // is not sent; the answer is the next status
+		w.WriteHeader(http.StatusEarlyHints) // the middleware ignores this informational status
 		w.WriteHeader(http.StatusCreated)
 		w.Header().Set("Location", "/too-late")
 	}))
@@ -209,7 +209,8 @@ func TestHandlersView(t *testing.T) {
 	}
 }
 
-// A handler that writes an invalid status or 101 panics, as with net/http.
+// WriteHeader panics for an invalid status, as with net/http. It also panics for the
+// status 101, because a handler cannot take over the connection.
 func TestInvalidStatus(t *testing.T) {
 	for _, status := range []int{0, 99, 101, 1000} {
 		func() {

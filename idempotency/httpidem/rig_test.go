@@ -88,7 +88,8 @@ func (r reply) problem() httpidem.ProblemType {
 	return p.Type
 }
 
-// request returns a POST with a key by tenant t1, modified by options.
+// request returns a POST request of the tenant t1 with an idempotency key. The functions
+// in `options` modify the request.
 func request(url, key, body string, options ...func(*http.Request)) *http.Request {
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

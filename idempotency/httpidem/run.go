@@ -56,8 +56,8 @@ const (
 )
 
 // judge returns the judgement for the status of the handler's answer. The parameter
-// `notDone` is true if the handler called NotDone; late is true if the handler answered
-// after the end of its context.
+// `notDone` is true if the handler called NotDone. The parameter `late` is true if the
+// handler answered after the end of its context.
 func judge(status int, notDone, late bool) judgement {
 	if notDone {
 		return noEffect

@@ -108,7 +108,7 @@ func (r Remark) Check() error {
 	return nil
 }
 
-// Entry returns the ledger entry for the remark. The argument at becomes Entry.At.
+// Entry returns the ledger entry for the remark. The parameter `at` becomes Entry.At.
 func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }

@@ -30,8 +30,8 @@ func entry(seq int64) ledger.Entry {
 	return e
 }
 
-// build returns the lines of a ledger. Each element of counts is the number of entries of
-// one seal.
+// build returns the lines of a ledger. Each element of `counts` is the number of entries
+// of one seal.
 func build(counts ...int) (lines []ledger.Line) {
 	seq := int64(1)
 	var last ledger.Seal

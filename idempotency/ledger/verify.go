@@ -52,7 +52,9 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: previous}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.compareKeptHeads(0) // the caller may have kept the head of the last missing seal
+	// The caller may also have kept the head `previous`. Its seal is not in the lines, so
+	// the loop below does not compare this head.
+	v.compareKeptHeads(0)
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
@@ -145,7 +147,8 @@ func (v *verifier) checkSeal(l Line) {
 	v.skipEntries = kind != 0 && n == s.N
 }
 
-// sealFault returns the kind, seal number and rule of a seal's fault, or kind 0.
+// sealFault returns the kind, seal number and rule of a seal's fault. The kind is 0 for a
+// seal without a fault.
 func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 	next := v.report.Head.N + 1
 	switch {
@@ -171,7 +174,8 @@ func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 }
 
 // checkEntries compares the entries read so far with the list of entries in the current
-// seal (its leaves). If partial is true, more entries of the seal may follow.
+// seal (its leaves). If the parameter `partial` is true, more entries of the seal may
+// follow.
 func (v *verifier) checkEntries(partial bool) {
 	if v.current == nil {
 		return

@@ -54,8 +54,8 @@ func (s *Store) watchClocks(ctx context.Context) error {
 }
 
 // clockName returns the name of the clock record, the Redis hash with the largest time
-// that the server's clock has shown. In a cluster each bucket has a clock record, and tag
-// is the bucket in hexadecimal.
+// that the server's clock has shown. In a cluster each bucket has a clock record, and the
+// parameter `tag` is the bucket in hexadecimal.
 func (s *Store) clockName(tag string) string {
 	if len(s.clocks.largest) == 1 {
 		return s.prefix + "idempotency-clock"

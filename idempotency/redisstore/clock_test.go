@@ -107,8 +107,9 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			// The key "recent" was claimed 8.5 minutes ago, but by the clock only 30
-			// seconds ago.
+			// After this advance, 8.5 minutes have passed since the claim of the key
+			// "recent". The server's clock was set back after the claim, so it shows only
+			// 30 seconds more than at the claim.
 			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)

@@ -26,10 +26,11 @@
 // Each granted claim gets a fence, a number greater than all earlier fences of its key.
 // The records are divided into buckets by the first twelve bits of their key IDs. A fence
 // consists of a counter of the bucket and these twelve bits. The counter's next value is
-// the time in milliseconds, or the last value plus 1 if that is larger. After a step of
-// the clock (see below) it is larger than both. Fences therefore grow even after a
-// failover that lost counters, unless the new primary's clock lags by more than the
-// duration of the failover.
+// the time in milliseconds, or the last value plus 1 if that is larger. Fences therefore
+// grow even after a failover that lost counters, unless the new primary's clock lags by
+// more than the duration of the failover. After a step of the clock (see below), the next
+// value is also much larger than the time before the step. A smaller fence then shows that
+// an operation was claimed before the step.
 //
 // The server's clock decides when leases end, and until when a second run is safe
 // (ResendUntil of [idempotency.Record]). If the clock is set back by more than five

@@ -107,7 +107,7 @@ func inOrder(places []place) []place {
 }
 
 // places returns the key IDs and Redis keys of the operation's records, or of all records
-// if operation is empty.
+// if the parameter `operation` is empty.
 func (s *Store) places(ctx context.Context, operation string) (all []place, err error) {
 	pattern := glob.Replace(s.prefix) + "idempotency:"
 	if operation != "" {

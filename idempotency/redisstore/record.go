@@ -78,8 +78,9 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a word, possibly with the server's time, the
-// fields of a record, and a time for answer.stepped ("" for none).
+// parseAnswer parses a script's answer. The answer is a single word, or a word followed by
+// the server's time, the fields of a record, and the time for answer.stepped. This last
+// time is "" if the script detected no clock step.
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -65,7 +65,7 @@ func TestSilentServer(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, idempotency.ErrAmbiguous) != write {
 			t.Errorf("%s: got %v, want context.DeadlineExceeded, ambiguous: %v", doing, err, write)
 		}
-		if err := client.Ping(t.Context()).Err(); err != nil { // the pause is over
+		if err := client.Ping(t.Context()).Err(); err != nil { // waits until the pause is over
 			t.Fatal(err)
 		}
 	}

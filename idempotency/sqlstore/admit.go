@@ -46,7 +46,8 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 	for i, c := range over {
 		ids[i] = c.id
 	}
-	// The states in known may be outdated. Read again before refusing.
+	// The records in the map `known` may be outdated. Read the records again before
+	// refusing claims.
 	records, err := s.engine.read(ctx, tx, ids)
 	if err != nil {
 		return nil, err
@@ -91,9 +92,10 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns how many new operations may begin in each scope in which a claim would
-// begin one. It counts unfinished operations only for scopes without an allowance.
-// Without Config.Quota it returns nil.
+// quotas returns the number of new operations that may begin in each scope. The result has
+// only scopes in which a claim would begin a new operation. The number comes from the
+// scope's allowance (see the method `reserve`) or, without a sufficient allowance, from a
+// count of its unfinished operations. Without Config.Quota the result is nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil

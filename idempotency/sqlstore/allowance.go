@@ -20,7 +20,7 @@ type allowances struct {
 type allowance struct {
 	remaining int64         // number of operations that may still begin
 	full      bool          // at the last count, the scope had reached its quota
-	endsAt    time.Duration // time since the store was opened; from then on, count again
+	endsAt    time.Duration // end of the allowance, since the store's opening
 }
 
 const (
@@ -28,8 +28,9 @@ const (
 	// before the next count.
 	allowanceDivisor = 16
 
-	// An allowance below minAllowance is not kept, unless counting is slow: with
-	// slowCount or more unfinished operations.
+	// setAfterCount keeps an allowance of minAllowance or more. It keeps a smaller
+	// allowance only if counting is slow: the scope has slowCount or more unfinished
+	// operations.
 	minAllowance = 32
 	slowCount    = 500
 
@@ -38,9 +39,10 @@ const (
 	maxAllowances = 8192
 )
 
-// reserve lets up to want operations begin in a scope and returns their number. It
-// returns false if the caller must first count the unfinished operations. The parameter
-// `age` is the time since the store was opened.
+// reserve returns the number of operations that may begin in a scope, at most the
+// parameter `want`, and takes this number from the scope's allowance. It returns false if
+// the caller must first count the unfinished operations. The parameter `age` is the time
+// since the store was opened.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

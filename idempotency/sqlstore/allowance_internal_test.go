@@ -56,10 +56,16 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// The next count of a scope's operations is due a second after a count, if at least
-// minAllowance operations may begin meanwhile. Otherwise the next count is due immediately
-// or, with slowCount or more operations, after twenty times the duration of the count (at
-// most a second).
+// After a count of a scope's unfinished operations, some operations (the allowance) may
+// begin before the next count. The next count is due:
+//
+//   - after a second, if the allowance is at least minAllowance
+//   - otherwise, if the count found slowCount or more operations, after twenty times the
+//     duration of the count, at most a second
+//   - otherwise immediately
+//
+// It is also due immediately if more operations want to begin than the allowance has,
+// unless the scope has reached its quota.
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {

@@ -43,9 +43,9 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// revokeResends forbids second runs of all operations in progress, unless they are safe
-// at any time. The clock was set back from the time seen to the time now, in
-// microseconds. Leases keep their remaining length.
+// revokeResends forbids second runs of all operations in progress, except operations that
+// are safe to repeat at any time. The parameters are times in microseconds: the clock was
+// set back from `seen` to `now`. Leases keep their remaining length.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
@@ -83,5 +83,5 @@ type started struct {
 	fence int64
 
 	now  int64 // current time of the store's clock, in microseconds
-	seen int64 // largest earlier time that the database has recorded, in microseconds
+	seen int64 // largest time recorded in the database, in microseconds
 }

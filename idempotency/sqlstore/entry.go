@@ -84,8 +84,9 @@ func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// returnedEntries makes a ledger entry from each row that the statement returns: the time
-// of the change and summaryColumns. The function `finishEntry` sets all other fields.
+// returnedEntries executes the statement `query` and makes a ledger entry from each
+// returned row. A row has the time of the change and the columns of summaryColumns. The
+// function `finishEntry` sets all other fields of the entry.
 func returnedEntries(ctx context.Context, tx writer, finishEntry func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
@@ -172,8 +173,8 @@ func readHash(to *[32]byte, from []byte) (rule string) {
 // sealColumns lists seal columns in scanSeal and sealArgs order.
 const sealColumns = `n, epoch, fence, end_transaction, end_seq, sealed_at, leaves, previous, hash`
 
-// scanSeal reads a seal. If the row is not a valid seal, rule names the broken rule;
-// otherwise rule is empty.
+// scanSeal reads a seal. The result `rule` describes the fault if the row is not a valid
+// seal, and is otherwise empty.
 func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 	var at int64
 	var leaves, previous, hash []byte

@@ -170,8 +170,9 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// Queued items may have waited for these keys. They may be too many for one
-		// transaction.
+		// Items in the queue may have waited for these keys. This goroutine takes only as
+		// many items as fit into one transaction, so start another goroutine, if
+		// permitted, for the rest.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -228,8 +229,9 @@ type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
 
-	// refusal refuses claims that the record would permit: with Full, OverQuota, or
-	// InProgress if another transaction is writing the row. Undecided refuses nothing.
+	// refusal is the answer to claims that are refused although the record permits them.
+	// It is Full, OverQuota or InProgress. InProgress means that another transaction is
+	// writing the row. Undecided means that no claims are refused.
 	refusal idempotency.Decision
 }
 

@@ -137,8 +137,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// Another store, opened after this Ledger, may have Config.LedgerSecret. Then refuse a
-	// remark with a key in clear.
+	// Another store, opened after this Ledger, may have Config.LedgerSecret. If so, the
+	// database's ledger must hide keys. This Ledger cannot hide them: refuse the remarks.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -286,8 +286,9 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 	}
 }
 
-// positionAfter returns the position after the last entry of a seal, identified by its head
-// (number and hash). For the zero Head it returns the start of the ledger.
+// positionAfter returns the position after the last entry of a seal. The parameter `head`
+// is the number and hash of the seal. For the zero Head, positionAfter returns the start
+// of the ledger.
 func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {
@@ -342,8 +343,8 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 	return seals, err
 }
 
-// yieldRows yields the entries of the seal s, between the positions start (inclusive) and
-// end (exclusive). It reports whether the iteration continues.
+// yieldRows yields the entries of the seal s, between the positions `start` (inclusive)
+// and `end` (exclusive). It reports whether the iteration continues.
 func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, start, end position, yield func(ledger.Line, error) bool) bool {
 	const page = 500
 	for {

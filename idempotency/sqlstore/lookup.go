@@ -45,8 +45,9 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// The next claim of the key need not read first. With Capacity it must read,
-		// because a full store refuses only new keys.
+		// The key probably still has no row at its next claim, which therefore need not
+		// read first. With Capacity it must read: a full store refuses only new keys, so
+		// the claim must know whether the key has a row.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}
@@ -89,7 +90,8 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 	}
 }
 
-// page reads up to limit records that match f, with IDs greater than the parameter `after`.
+// page reads at most `limit` records that match f, with IDs greater than the parameter
+// `after`.
 func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, limit int) (records []idempotency.Record, last []byte, err error) {
 	s.stats.reads.Add(1)
 	var where strings.Builder

@@ -14,8 +14,8 @@ type missing struct {
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing is the maximum number of keys in a set. Emptying a full set only costs time:
-// the next claims of these keys must read first.
+// maxMissing is the maximum number of keys in a set. A full set is emptied. This only
+// costs time: the next claim of each removed key reads the key's record first.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {

@@ -13,8 +13,8 @@ import (
 )
 
 // postgres executes a group's endings in one SQL statement and its claims in another.
-// They do not wait for a locked key: its claim is InProgress, and its ending is tried
-// again later.
+// Neither statement waits for a key that another transaction has locked. A claim of such a
+// key gets InProgress, and an ending is tried again later.
 type postgres struct {
 	ledger bool
 	hide   hider // hides the keys of ledger entries; may be nil
@@ -183,8 +183,9 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The key was locked, or a lease ended only afterwards. InProgress makes the
-		// claimant try again.
+		// The record permits the claim now, but postgresClaim did not grant it: the key
+		// was locked, or a lease or record expired only after postgresClaim. InProgress
+		// makes the claimant try again.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

@@ -107,8 +107,9 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// If the record permits the call, another transaction had the key's lock: try
-		// again.
+		// postgresFinish changes each record that permits the call, unless another
+		// transaction has the key's lock. This record permits the call, so the key was
+		// locked: try again.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil
@@ -161,8 +162,8 @@ func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	return nil
 }
 
-// postgresUnfinished counts the unfinished operations of each scope, with a database
-// function `created` by the schema step postgresThird.
+// postgresUnfinished counts the unfinished operations of each scope. It calls a database
+// function from the schema step postgresThird.
 const postgresUnfinished = `SELECT tenant, unfinished FROM idempotency_unfinished($1::text::bytea[], $2::bigint)`
 
 func (postgres) unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error) {

@@ -26,8 +26,8 @@ func Schema(d Dialect) (string, error) { return schema.Text(d) }
 // nothing if the schema is current. Processes may call Migrate concurrently.
 //
 // Running processes of an earlier version continue to work, unless a schema step ends
-// support for their version. The CHANGELOG announces such a step. After the step each
-// write of an old process fails, without a change. Migrate and [Open] of the old version
+// support for their version. The CHANGELOG announces such a step. After the step, each
+// write by an old process fails and changes nothing. Migrate and [Open] of the old version
 // then reject the database with an [*idempotency.InvalidError].
 //
 // In SQLite, Migrate makes a previously empty database file accessible only to its owner.

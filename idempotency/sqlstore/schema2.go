@@ -30,9 +30,9 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals
 WHEN OLD.n >= (SELECT value FROM idempotency_meta WHERE name = 'trimmed')
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// Programs of version 1 do not find the renamed sequence. The function
-// idempotency_begin_epoch is SECURITY DEFINER, because the application's role must not
-// update idempotency_sealer.
+// The sequence is renamed so that programs of version 1 do not find it and cannot claim
+// keys. The function idempotency_begin_epoch updates table idempotency_sealer. It is
+// SECURITY DEFINER, because the application's role must not update this table.
 const postgresSecond = `ALTER SEQUENCE idempotency_fence RENAME TO idempotency_draws;
 
 ALTER TABLE idempotency_ledger ADD CONSTRAINT idempotency_ledger_form CHECK (` + wellFormed + `) NOT VALID;

@@ -6,9 +6,10 @@ package sqlstore
 const (
 	sqliteThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope) WHERE status = 'in_progress'`
 
-	// The function uses only index scans: they mark the entries of completed operations
-	// for later scans to skip. The column created_at makes the entries of a scope
-	// different, because PostgreSQL could mark equal entries only together.
+	// The function uses only index scans. An index scan marks the index entries of
+	// completed operations, so that later index scans skip these entries. The column
+	// created_at makes the index entries of a scope different: PostgreSQL stores equal
+	// entries together, and marks them only when all their operations are completed.
 	postgresThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope, created_at) WHERE status = 'in_progress';
 
 CREATE FUNCTION idempotency_unfinished(scopes bytea[], most bigint) RETURNS TABLE (tenant bytea, unfinished bigint) LANGUAGE plpgsql STABLE

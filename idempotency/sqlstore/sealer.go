@@ -127,8 +127,9 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead passes the head current to SealerConfig.Sink, unless the Sink has it already.
-// The parameter `stored` is the head that the Sink has. The result is its new value.
+// exportHead passes the ledger's head, the parameter `current`, to SealerConfig.Sink if it
+// is set. It does nothing if the Sink already has this head: the parameter `stored` is the
+// head that the Sink has. The result is the new value of `stored`.
 func (k *Sealer) exportHead(ctx context.Context, current, stored ledger.Head) ledger.Head {
 	if current == stored {
 		return stored

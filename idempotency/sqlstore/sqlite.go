@@ -73,9 +73,10 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin writes before it reads, to take SQLite's write lock immediately. The reserved
-// numbers begin at the current time in microseconds or later, because a rollback forgets
-// them. Another store reserves them again only if the clock was set back.
+// begin writes before it reads, to take SQLite's write lock immediately. It reserves
+// numbers for claims, but a rollback also undoes the reservation. The numbers therefore
+// begin at the current time in microseconds or later: after a rollback, another store can
+// reserve the same numbers only if the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {

@@ -57,8 +57,8 @@ func (*sqlite) rows(ctx context.Context, q queryer, start, end position, limit i
 	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, start.Seq, end.Seq, limit)
 }
 
-// unsealed returns up to limit rows after the last seal. Such rows were added by another
-// program, because a store writes a seal in the same transaction as its entries.
+// unsealed returns at most `limit` rows after the last seal. Such rows were added by
+// another program, because a store writes a seal in the same transaction as its entries.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
 	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit)
 }
@@ -75,8 +75,8 @@ func readRows(ctx context.Context, q queryer, query string, args ...any) (out []
 	return out, nil
 }
 
-// lastSeal returns the last seal, or the zero Seal. If the row is not a valid seal, rule
-// names the broken rule; otherwise rule is empty.
+// lastSeal returns the last seal, or the zero Seal. The result `rule` describes the fault
+// if the row is not a valid seal, and is otherwise empty.
 func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, err error) {
 	seal, rule, err = scanSeal(q.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals ORDER BY n DESC LIMIT 1`))
 	if errors.Is(err, sql.ErrNoRows) {

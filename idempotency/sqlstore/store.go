@@ -36,12 +36,14 @@ type Config struct {
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity.
 	//
 	// Several transactions or stores on one database may together exceed Quota. Concurrent
-	// transactions do not see each other's operations. A store counts the operations of a
-	// scope only about once a second while Quota has much room. Each further store may
-	// therefore exceed Quota by a sixteenth.
+	// transactions do not see each other's operations. While Quota has much room, a store
+	// counts the operations of a scope only about once a second. Between two counts it
+	// lets operations begin, up to a sixteenth of Quota, and does not see the operations
+	// of other stores. Each further store may therefore exceed Quota by a sixteenth.
 	Quota int64
 
-	// GroupTimeout limits the writing of each group of concurrent calls. Zero means 10 s.
+	// GroupTimeout is the time limit for a group of concurrent calls that the store writes
+	// together. Zero means 10 s.
 	GroupTimeout time.Duration
 
 	// Ledger makes the store record each key change in the ledger, in the same
@@ -117,8 +119,9 @@ type engine interface {
 	// now returns the store's time.
 	now(ctx context.Context, q queryer) (time.Time, error)
 
-	// begin returns an error if the schema refuses writes of this version. On SQLite it
-	// takes the write lock and reserves the numbers of n claims.
+	// begin returns an error if the database's schema no longer permits writes by this
+	// version of the program. On SQLite, begin also takes the write lock and reserves
+	// fences (numbers of granted claims) for n claims.
 	begin(ctx context.Context, tx writer, n int) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement
@@ -135,19 +138,19 @@ type engine interface {
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit ledger rows from start (inclusive) to end (exclusive),
-	// possibly of several epochs.
+	// rows returns at most `limit` ledger rows between the positions `start` (inclusive)
+	// and `end` (exclusive), possibly of several epochs.
 	rows(ctx context.Context, q queryer, start, end position, limit int) ([]ledgerRow, error)
 
-	// unsealed returns up to limit entries that another program added without a seal. On
-	// PostgreSQL it returns none.
+	// unsealed returns at most `limit` entries that another program added without a seal.
+	// On PostgreSQL it returns none.
 	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
 
 	// count returns the number of rows.
 	count(ctx context.Context, q queryer) (int64, error)
 
-	// unfinished returns the number of unfinished operations of each scope. It counts at
-	// most limit operations of a scope.
+	// unfinished returns the number of unfinished operations of each scope. For each scope
+	// it stops counting at the number `limit`.
 	unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error)
 
 	// grow changes the stored number of rows by the given amount.
@@ -302,7 +305,8 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 	return s.claim(ctx, claims)
 }
 
-// Write implements [idempotency.Writer], usually with one commit for all calls.
+// Write implements [idempotency.Writer], usually with one commit for all endings and
+// claims of the call.
 func (s *Store) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, outcomes []idempotency.Outcome, err error) {
 	failures = make([]error, len(endings))
 	items := make([]*item, 0, len(endings)+1)
@@ -360,9 +364,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims item.renewals, which found their keys locked by another
-// transaction, until the keys are free or ctx ends. Their claimants already run the
-// operations, so the answer InProgress would be wrong.
+// renew repeats the claims in item.renewals until their keys are free or ctx ends. Each of
+// these claims renews a lease, but another transaction had locked the key. The answer
+// InProgress would mean that another claimant runs the operation. This would be wrong: the
+// caller itself is the claimant.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

@@ -11,8 +11,8 @@ import (
 )
 
 // transaction executes endings of distinct keys and claims of distinct keys in a single
-// commit. It then sets the results of the calls, and updates the records in known. After
-// an error nothing was changed, unless the error wraps ErrAmbiguous.
+// commit. It then sets the results of the calls, and updates the records in the map
+// `known`. After an error nothing was changed, unless the error wraps ErrAmbiguous.
 func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {

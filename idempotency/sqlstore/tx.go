@@ -15,9 +15,9 @@ import (
 // [Store.CompleteTx] and commit. It does not matter if the lease ends meanwhile. To give
 // up, roll back: the claim then did not happen, and no other claim gets its fence (number).
 //
-// The current claimant may call ClaimTx with its token to renew its claim. While another
-// caller's transaction has the key's lock, ClaimTx tries again. If ctx ends before the
-// lock is free, ClaimTx returns [idempotency.ErrBusy].
+// The current claimant may call ClaimTx with its token to renew its claim. The claimant
+// does not get InProgress: while another caller's transaction has the key's lock, ClaimTx
+// tries again. If ctx ends before the lock is free, ClaimTx returns [idempotency.ErrBusy].
 //
 // On SQLite, make ClaimTx the first statement of the transaction. On PostgreSQL, ClaimTx
 // sets plan_cache_mode for the rest of the transaction.

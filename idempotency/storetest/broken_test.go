@@ -517,8 +517,9 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						// The fault: the third opening deletes all records. Before it, the
-						// check of the property "reopening" has closed two stores.
+						// The fault: each opening after the second deletes all records.
+						// The check of the property "reopening" opens two stores, closes
+						// both, and expects their records after the third opening.
 						if opened++; opened > 2 {
 							b.mu.Lock()
 							clear(b.records)

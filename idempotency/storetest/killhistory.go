@@ -250,8 +250,8 @@ func (h *recording) addAnswer(id string, a answered, at int64) {
 // history returns all calls for the checker porcupine. A call without an answer may take
 // effect at any time after its start, so its Return time is infinite.
 func (h *recording) history() []porcupine.Operation {
-	// fences has the store's number for each token. If a claim got no answer, the answer
-	// to another call may show its number.
+	// fences maps the token of a claim to the claim's fence. If a claim got no answer, the
+	// answer to another call may still show this token and fence.
 	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
@@ -291,7 +291,8 @@ func (h *recording) callAndKill(t *testing.T, s idempotency.Store, k Killing, rn
 }
 
 // addLine records one line of the client's output: a call, an answer or an error. It adds
-// granted claims to g, because callers in this process also end claims of the client.
+// the client's granted claims to g, from which callers in this process choose the claims
+// that they end.
 func (h *recording) addLine(line string, g *grants) {
 	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
 	if fields[0] == "error" {

@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// In each history, a process was killed before its call was answered. The checker must
-// accept answers that fit an effect of this call after its start, or no effect. It must
-// reject all other histories.
+// In each history, a process was killed before its call was answered. The call may have
+// taken effect at any time after its start, or never. The checker must accept a history if
+// the answers to the other calls fit one of these cases, and must reject all other
+// histories.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
@@ -27,7 +28,7 @@ func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		killed recorded
-		before []step // calls that ended before the start of killed
+		before []step // calls that ended before the killed call
 		after  []step
 		want   porcupine.CheckResult
 	}{

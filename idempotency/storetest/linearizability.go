@@ -34,7 +34,7 @@ type call struct {
 	key      idempotency.Key
 	claim    *idempotency.Claim
 	repeated bool            // the second try of an interrupted claim
-	ref      idempotency.Ref // claim for the field `ending`
+	ref      idempotency.Ref // claim to end or extend
 	ending   *idempotency.Ending
 }
 
@@ -44,8 +44,9 @@ type answer struct {
 	record  idempotency.Record // result of a lookup
 	err     error
 
-	// unknown means that the calling process was killed before the answer. A claim still
-	// has outcome.Record.Fence.
+	// unknown means that the calling process was killed before the answer. For a claim,
+	// outcome.Record.Fence is set even so, because the model needs a fence: see the method
+	// `history` of a recording.
 	unknown bool
 }
 

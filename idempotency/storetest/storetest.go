@@ -127,8 +127,8 @@ func (p *probe) fail(format string, args ...any) {
 	}
 }
 
-// If err is not nil, must records a failure and ends the goroutine. Call it only on the
-// check's own goroutine.
+// The method `must` does nothing if err is nil. Otherwise it records a failure and ends
+// the goroutine. Call it only on the check's own goroutine.
 func (p *probe) must(err error, doing string) {
 	if err != nil {
 		p.fail("%s: %v", doing, err)
@@ -205,7 +205,8 @@ func claim(k idempotency.Key) idempotency.Claim {
 	}
 }
 
-// do makes the claim c. It records a failure unless the claim gets the decision want.
+// do makes the claim c. It records a failure if the decision differs from the parameter
+// `want`.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)

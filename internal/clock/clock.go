@@ -96,9 +96,10 @@ const (
 	maxWallChange = time.Millisecond       // a larger movement of the wall clock may come from a suspension
 )
 
-// read returns the total duration of all suspensions, measured by the function `suspended`
-// or saved by an earlier call. Since the start, the monotonic clock has advanced by
-// awake, and the wall clock by awake+ahead.
+// read returns the total duration of all suspensions. It measures the duration with the
+// function `suspended`, or returns the result of an earlier call. The parameter `awake` is
+// the time since the start on the monotonic clock. The parameter `ahead` is the time since
+// the start on the wall clock, minus `awake`.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {

@@ -24,7 +24,7 @@ type Timer struct {
 }
 
 // AfterFunc returns a timer that calls f in a separate goroutine when the clock reaches
-// the instant end. After a suspension of the machine, the call may come up to a second
+// the instant `end`. After a suspension of the machine, the call may come up to a second
 // late.
 func (c *Clock) AfterFunc(end Instant, f func()) *Timer {
 	t := &Timer{clock: c, f: f, end: end}
@@ -126,8 +126,9 @@ func (d *deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// expire is called after the deadline. If a suspension would delay the end of the
-// embedded Context until d.awake, expire cancels this Context now.
+// expire is called after the deadline. If the machine was suspended, the timer of the
+// embedded Context has stopped meanwhile, so this Context would end too late, at d.awake.
+// expire then cancels the embedded Context now.
 func (d *deadlineContext) expire() {
 	if time.Now().Before(d.awake) && d.Context.Err() == nil {
 		d.expired.Store(true)

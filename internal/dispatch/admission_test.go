@@ -53,8 +53,8 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 }
 
 // putOff returns a function for modelSender.admit. For the given item, the function returns
-// Later the given number of times, or always if times is negative. It returns Send for all
-// other items.
+// Later the given number of times, or always if `times` is negative. It then returns Send,
+// and for all other items always Send.
 func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 	return func(i *item) Admission {
 		if i != it || times == 0 {
@@ -145,7 +145,7 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 }
 
 // changeOnce makes Admit decide [Change] once, for the given item. The dispatcher then
-// calls Revise, which calls modify to change the item.
+// calls Revise, which calls the function `modify` to change the item.
 func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 	done := false
 	c.revise = func(i *item) {

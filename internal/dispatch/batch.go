@@ -146,7 +146,7 @@ func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	return d.sender.GiveUpAt(it)
 }
 
-// putOff delays the next attempt of an item by the duration wait, or until the time of
+// putOff delays the next attempt of an item by the duration `wait`, or until the time of
 // Sender.GiveUpAt if that is earlier. The later items of the group wait too.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)

@@ -30,7 +30,7 @@ func TestStrictSendsOneItemOfAGroup(t *testing.T) {
 
 func TestStrictWaitsForTheOutcomeOfAnItemThatFails(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
-		c.script(each(func(*item) attempt.Answer { return failed() }), each(c.lose), each(func(*item) attempt.Answer { return failed() }))
+		c.script(answerAll(func(*item) attempt.Answer { return failed() }), answerAll(c.lose), answerAll(func(*item) attempt.Answer { return failed() }))
 		c.submit(c.make("a", 3)...)
 		c.flush()
 		require.Equal(t, [][]int{{0}, {0}, {0}, {0}, {1}, {2}}, c.sent())

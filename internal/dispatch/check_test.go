@@ -113,7 +113,8 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// The empty queue of a group may stay queued after its last item was withdrawn.
+	// After the last item of a group was withdrawn, the dispatcher may keep the group in
+	// d.ready or d.delayed. The group's queue must then be empty.
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

@@ -389,8 +389,9 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item since Submit. It may be too low, because a
-// few items are out of order in their group.
+// oldest returns the age of the oldest item, counted from Submit. The result may be too
+// low: oldest looks only at the first items of each group, and in a few groups an older
+// item comes later.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {

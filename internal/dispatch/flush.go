@@ -86,7 +86,7 @@ const Grace = time.Second
 //
 // If ctx ends first, Close:
 //   - withdraws the remaining items;
-//   - calls abort to cancel the requests;
+//   - calls the function `abort` to cancel the requests;
 //   - waits up to [Grace] for reports and requests;
 //   - returns the cause of ctx, and the number of items that are not reported by then.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {

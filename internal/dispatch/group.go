@@ -45,7 +45,8 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 func (it *Item[M]) mayBeOvertaken() bool {
 	// Stop at an untried item: SQS cannot have stored this item or the items after it.
 	for later := it.next; later != nil && later.isTried(); later = later.next {
-		// The request later.doubt, before it.request, may have stored the later item.
+		// The request later.doubt may have stored the later item, and was made before the
+		// request that stored this item.
 		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
 			return true
 		}

@@ -44,13 +44,17 @@ type Item[M any] struct {
 	inOutcomes bool     // the item is in the list groupQueue.outcomes
 	epoch      *epoch
 	watcher    *watcher[M] // shared by all items with this Context; nil if Context never ends
-	stop       func() bool // ends the watching of Context; nil if other items still need it (see unwatch)
+
+	// stop ends the watching of Context. Only the last item of a watcher gets this function
+	// (see unwatch). For the other items it is nil.
+	stop func() bool
 
 	// Neighbours in the watcher's list of items.
 	watchedBefore, watchedAfter *Item[M]
 
-	submitted    time.Duration // time of Submit, since d.began
-	firstAttempt time.Duration // start of the time Options.RetryFor, since d.began
+	submitted time.Duration // time of Submit, since d.began
+	// The time limit Options.RetryFor counts from firstAttempt, a duration since d.began.
+	firstAttempt time.Duration
 	attempts     int32
 	room         int   // bytes that the item takes in the buffer
 	failures     uint8 // failed attempts in a row
@@ -65,8 +69,8 @@ type Item[M any] struct {
 	request      uint64         // number of the last request with the item
 	doubt        uint64         // number of the first request that may have stored the item, or 0
 
-	// overtaker is the lowest number of a request that may have stored a later item with an
-	// outcome, or 0 (see noteOvertaker).
+	// overtaker is the number of the first request that may have stored a later item of the
+	// group, or 0. Later items without an outcome do not count (see noteOvertaker).
 	overtaker uint64
 
 	// Time until the next call of Admit. It needs no lock: only the goroutine that calls
@@ -78,8 +82,9 @@ type Item[M any] struct {
 // during Admit and Send. The number then includes the current request.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
 
-// Last returns the answer to the last attempt, or the zero Answer without an attempt. The
-// sender may call Last during Conclude and Release.
+// Last returns the answer to the last attempt, or the zero Answer if there was no answer.
+// The answer to an attempt during which the item's context ended does not count. The sender
+// may call Last during Conclude and Release.
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
 // MarkDuplicate records that SQS stored the event for an earlier submission and not for
@@ -138,8 +143,9 @@ func (it *Item[M]) waitsForStore() bool {
 // MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
 // MarkIdle.
 //
-// An attempt is counted before Admit decides. If the item is marked idle then, Admit does
-// not admit the item, and Outcome.Attempts leaves out this attempt.
+// The dispatcher counts an attempt before Admit decides about it. If the item's context
+// ends before this decision, Conclude calls MarkIdle and Admit does not admit the item.
+// Outcome.Attempts then leaves out this attempt.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the dispatcher calls Admit for the item again.
@@ -166,12 +172,12 @@ type Outcome struct {
 
 	Fate attempt.Fate
 
-	// Answer is the answer to the last attempt, or the zero Answer without an attempt.
+	// Answer is the answer to the last attempt, or the zero Answer if there was no answer.
 	// Answer is set before the other fields of Outcome.
 	Answer attempt.Answer
 
-	// If Reason is Withdrawn, Cause is the cause of the ended context. If Reason is Paused,
-	// By is the pause.
+	// Cause is set if Reason is Withdrawn: it is the cause of the ended context. The field
+	// `By` is set if Reason is Paused: it is the pause that stopped the item.
 	Cause error
 	By    *Pause
 
@@ -214,9 +220,9 @@ const (
 	Known
 )
 
-// Call marks items that one function `call` submitted together. If an item fails, the later
-// items with the same Call and group are not sent, unless the policy is NeverPause. The
-// zero value is ready to use.
+// Call marks items that a caller has submitted together. If an item fails, the later items
+// with the same Call and group are not sent, unless the policy is NeverPause. The zero value
+// is ready to use.
 type Call struct {
 	// stopped describes, for each group, the first item that failed. Dispatcher.mu guards the
 	// map.

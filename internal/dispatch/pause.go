@@ -21,8 +21,8 @@ type Pause struct {
 	// zero, only by a call of Resume or by a resend of the failed event.
 	Since, Until time.Time
 
-	// SameCall limits the pause to items submitted together with the failed item, by one
-	// function `call` (type [Call]). Other items of the group are sent as usual.
+	// SameCall limits the pause to items with the same [Call] as the failed item. Other
+	// items of the group are sent as usual.
 	SameCall bool
 }
 
@@ -98,8 +98,8 @@ func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 
 func (p *Pause) isOver(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// endPauses removes pauses after their time Until. A pause behind a pause that is not over
-// stays (see pauseOf).
+// endPauses removes pauses whose time Until has passed. If the first pause of a group is not
+// over, endPauses keeps all pauses of this group (see pauseOf).
 func (d *Dispatcher[M]) endPauses(now time.Time) {
 	for group := range d.pauses {
 		d.pauseOf(group, now)

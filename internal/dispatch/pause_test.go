@@ -84,8 +84,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// again returns a new item with the event of an earlier item.
-func (c *modelSender) again(it *item) *item {
+// copyOf returns a new item with the event of an earlier item.
+func (c *modelSender) copyOf(it *item) *item {
 	copied := c.item(it.Group)
 	copied.Key = it.Key
 	return copied
@@ -96,8 +96,8 @@ func TestAPauseEnds(t *testing.T) {
 		policy Policy
 		end    func(c *modelSender, failed *item)
 	}{
-		"by the resend":                {PauseInDoubt, func(c *modelSender, failed *item) { c.submit(c.again(failed)) }},
-		"by the resend, on failure":    {PauseOnFailure, func(c *modelSender, failed *item) { c.submit(c.again(failed)) }},
+		"by the resend":                {PauseInDoubt, func(c *modelSender, failed *item) { c.submit(c.copyOf(failed)) }},
+		"by the resend, on failure":    {PauseOnFailure, func(c *modelSender, failed *item) { c.submit(c.copyOf(failed)) }},
 		"by Resume":                    {PauseInDoubt, func(c *modelSender, _ *item) { c.d.Resume("a") }},
 		"by Resume, on failure":        {PauseOnFailure, func(c *modelSender, _ *item) { c.d.Resume("a") }},
 		"by ResumeAll":                 {PauseOnFailure, func(c *modelSender, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
@@ -158,7 +158,7 @@ func TestAResendThatFails(t *testing.T) {
 		c.script(answers(doubt), answers(refuse))
 		c.submit(bad)
 		c.flush()
-		resend, next := c.again(bad), c.item("a")
+		resend, next := c.copyOf(bad), c.item("a")
 		c.submit(resend, next)
 		c.flush()
 		require.Equal(t, attempt.InDoubt, c.outcome(resend).Fate)
@@ -175,11 +175,11 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 		o.Policy = policy
 		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 3)
-			c.script(each(doubt))
+			c.script(answerAll(doubt))
 			c.submit(items...)
 			c.flush()
 			require.Equal(t, items[0].Key, c.d.Pauses()["a"].Key)
-			resent := []*item{c.again(items[0]), c.item("a"), c.again(items[1]), c.again(items[2])}
+			resent := []*item{c.copyOf(items[0]), c.item("a"), c.copyOf(items[1]), c.copyOf(items[2])}
 			c.submit(resent...)
 			c.flush()
 			for i, it := range resent {
@@ -204,7 +204,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 		c.script(answers(doubt))
 		c.submit(bad)
 		c.flush()
-		again := c.again(bad)
+		again := c.copyOf(bad)
 		c.event(bad.Key).storedItem, c.event(bad.Key).known = 99, attempt.Stored
 		c.admit = func(it *item) Admission {
 			if it.Key == bad.Key {
@@ -232,13 +232,13 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.submit(second)
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
-		again := c.again(first)
+		again := c.copyOf(first)
 		// Only the second event may be resent, because it has paused the group.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
-		resent := c.again(second)
+		resent := c.copyOf(second)
 		c.submit(resent)
 		c.flush()
 		require.Equal(t, attempt.Stored, c.outcome(resent).Fate)
@@ -306,8 +306,8 @@ func TestACallStopsAtAFailure(t *testing.T) {
 					for i, it := range items {
 						if it == bad {
 							answers[i] = refused()
-							// The later items of the request fail too, so that no later
-							// item overtakes the item bad.
+							// The later items of the request fail too, so that none of them
+							// overtakes the refused item.
 							for j := range items[i+1:] {
 								answers[i+1+j] = failed()
 							}

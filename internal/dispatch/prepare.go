@@ -11,7 +11,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// lastChosen has each group's last chosen item, at first its last item in b.
+	// lastChosen has one item of each group. At first, this is the group's last item in the
+	// request b. Later it is the item chosen last from this group.
 	lastChosen := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {

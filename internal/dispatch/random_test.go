@@ -243,7 +243,7 @@ func (s *randomProgram) call(ctx context.Context) {
 	}
 	for range n {
 		it := s.random()
-		waitingFor(call, it)
+		makeWithdrawable(call, it)
 		if s.d.TryReserve(it.Size) != nil {
 			submit()
 			if s.d.Reserve(ctx, it.Size, nil) != nil {

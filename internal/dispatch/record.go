@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes the request of a batch, and then further requests while one may start. Between
-// two requests, work also reports outcomes if no reporter is running, because waking
-// another goroutine would take longer.
+// work makes the request of a batch. It then makes further requests, until no further
+// request may start now (see nextBatch). Between two requests, work also reports outcomes if
+// no reporter is running, because waking another goroutine would take longer.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, reporting := false, false
 	defer func() {
@@ -247,8 +247,8 @@ func markOvertaken[M any](g *groupQueue[M]) {
 	}
 }
 
-// isAbove reports whether the decimal number a is greater than b. It returns false if a or
-// b is not a number.
+// isAbove reports whether the decimal number `a` is greater than the decimal number b. It
+// returns false if one of them is not a number.
 func isAbove(a, b string) bool {
 	if strings.Trim(a, "0123456789") != "" || strings.Trim(b, "0123456789") != "" {
 		return false

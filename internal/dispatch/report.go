@@ -7,7 +7,8 @@ import (
 )
 
 // A reporter is a goroutine that calls Sender.Report for one outcome after another. If all
-// reporters are blocked in Report for about the duration patience, more reporters start.
+// reporters are blocked in Report for about a millisecond (the constant `patience`), more
+// reporters start.
 const patience = time.Millisecond
 
 // queueOutcome appends an item with an outcome to g.outcomes, the list of items to report.
@@ -193,7 +194,7 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 
 // A reporter gives the room of reported items back to the buffer after every freeBatch
 // items, and when no outcomes wait. Giving back the room of each item separately would take
-// longer, because each time a waiting caller of Reserve could wake up.
+// longer: waiting callers of Reserve could wake up after each item.
 const freeBatch = 64
 
 // returnRoom gives the room of reported items back to the buffer.
@@ -228,7 +229,7 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 }
 
 // Withdraw ends items because their caller's context has ended: all items with the given
-// Call, or the given item if call is nil. It calls Sender.Report for these items in the
+// Call, or the given item if `call` is nil. It calls Sender.Report for these items in the
 // caller's goroutine, so that the caller need not wait for the reports of earlier items.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
@@ -255,9 +256,9 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.reportAll(withdrawn, false)
 }
 
-// addWithdrawn appends an item to `withdrawn`, the items that Withdraw reports next, without
-// waiting for the sender's store. The caller has already removed the item from
-// groupQueue.outcomes.
+// addWithdrawn appends an item to the list `withdrawn`. Withdraw reports the items of this
+// list next, and these reports do not wait for the sender's store. The caller has already
+// removed the item from groupQueue.outcomes.
 func (d *Dispatcher[M]) addWithdrawn(it *Item[M], withdrawn *itemList[M]) {
 	it.inOutcomes = false
 	if it.waitsForStore() {
@@ -276,8 +277,8 @@ func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
 	}
 }
 
-// takeMatching moves items from a group's list of outcomes to the list `withdrawn`, if
-// match returns true for the item. It returns the number of visited items.
+// takeMatching moves the items for which the function `match` returns true from a group's
+// list of outcomes to the list `withdrawn`. It returns the number of visited items.
 func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, withdrawn *itemList[M]) (visited int) {
 	all := g.outcomes
 	g.outcomes = itemList[M]{}

@@ -166,15 +166,16 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor prepares items for a call of Withdraw by the test.
-func waitingFor(call *Call, items ...*item) {
+// makeWithdrawable prepares items that the test will withdraw later. It sets their Call, and
+// turns off the check of their report order.
+func makeWithdrawable(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.anyOrder = call, true
 	}
 }
 
-// The report of an item blocks, so later items of its group are not reported either.
-// Withdraw reports the items with the given Call immediately.
+// The report of an item blocks, and the reports of later items of its group wait. But when
+// Withdraw is called, it reports the items with the given Call immediately.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -187,13 +188,13 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 
 			call := &Call{}
 			decided, after := c.make("a", 3), c.item("a")
-			waitingFor(call, decided...)
+			makeWithdrawable(call, decided...)
 			c.submit(append(decided, after)...)
 			pass(time.Second)
 			require.Len(t, c.order["a"], 5)
 			require.Len(t, c.reported(), 1, "they are decided, and wait for the report before them")
 			waits := append(c.make("a", 2), c.item("b"))
-			waitingFor(call, waits...)
+			makeWithdrawable(call, waits...)
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 				time.Sleep(time.Minute)
 				return c.storeAll(items, answers)
@@ -226,7 +227,7 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 func TestWithdrawOne(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
-		waitingFor(nil, items...)
+		makeWithdrawable(nil, items...)
 		c.submit(items...)
 		pass(time.Millisecond)
 		c.d.Withdraw(nil, items[1], errOver)
@@ -249,7 +250,7 @@ func TestWithdrawOne(t *testing.T) {
 func TestWithdrawDuringTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
-		waitingFor(nil, it)
+		makeWithdrawable(nil, it)
 		it.Message.onReport = func() { time.Sleep(time.Second) }
 		c.submit(it)
 		pass(10 * time.Millisecond)
@@ -265,7 +266,7 @@ func TestAReportEndsTheCaller(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		call := &Call{}
 		items := append(c.make("a", 5), c.make("b", 5)...)
-		waitingFor(call, items...)
+		makeWithdrawable(call, items...)
 		for _, it := range items {
 			it.Message.onReport = runtime.Goexit
 		}

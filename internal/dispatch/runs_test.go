@@ -155,8 +155,9 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// The event of the second item was stored before the test sends the items. Its sequence
-// number is lower than the first item's, but the first item was not overtaken.
+// Before the test sends its items, SQS has already stored the event of the second item. So
+// the answer for the second item has an earlier, lower sequence number. This number must not
+// count as a proof that SQS stored the second item before the first item.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")
@@ -235,7 +236,7 @@ func TestReordersAreNamed(t *testing.T) {
 		o.PerGroup = 2 + rng.IntN(9)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			try(t, o, func(t *testing.T, c *modelSender) {
-				unreliable(c, rand.New(rand.NewPCG(seed, 2)), 0.2*rng.Float64(), 0.2*rng.Float64(), 0.2*rng.Float64())
+				unreliable(c, rand.New(rand.NewPCG(seed, 2)), 0.2*rng.Float64(), 0.2*rng.Float64(), 0.3+0.2*rng.Float64())
 				for range 20 {
 					var items []*item
 					for range 1 + rng.IntN(12) {
@@ -264,10 +265,10 @@ func TestReordersAreNamed(t *testing.T) {
 }
 
 // unreliable makes the service fail at random, with these probabilities:
-//   - lose: all answers to a request are lost
-//   - drop+0.3: an item of such a request is not stored
-//   - fail: an item of another request fails
-func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
+//   - loseChance: all answers to a request are lost
+//   - dropChance: an item of a request with lost answers is not stored
+//   - failChance: an item of a request with answers fails
+func unreliable(c *modelSender, rng *rand.Rand, loseChance, failChance, dropChance float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -278,18 +279,18 @@ func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 		wait := time.Duration(1+rng.IntN(20)) * time.Millisecond
 		c.mu.Unlock()
 		time.Sleep(wait)
-		noAnswer := chance(lose)
+		noAnswer := chance(loseChance)
 		for i, it := range items {
 			switch {
-			case noAnswer && chance(drop+0.3):
+			case noAnswer && chance(dropChance):
 				answers[i] = lost()
 			case noAnswer:
 				answers[i] = c.lose(it)
-			case chance(fail):
+			case chance(failChance):
 				answers[i] = failed()
-			case chance(fail / 10):
+			case chance(failChance / 10):
 				answers[i] = refused()
-			case chance(lose / 10):
+			case chance(loseChance / 10):
 				answers[i] = c.lose(it)
 			default:
 				answers[i] = c.store(it)

@@ -47,9 +47,9 @@ func (c *modelSender) storeAll(items []*item, answers []attempt.Answer) attempt.
 	return attempt.Passed
 }
 
-// script sets how the service handles requests: the function `requests`[0] handles the first
-// request, requests[1] the second request, and so on. After these requests, the service
-// stores all items.
+// script sets how the service handles requests: the first function handles the first
+// request, the second function the second request, and so on. After these requests, the
+// service stores all items.
 func (c *modelSender) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
@@ -67,9 +67,9 @@ func (c *modelSender) script(requests ...func(items []*item, answers []attempt.A
 	}
 }
 
-// each returns an argument for modelSender.script: a function that calls answer for each item
-// of a request.
-func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
+// answerAll returns an argument for modelSender.script: a function that calls the function
+// `answer` for every item of a request.
+func answerAll(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {
 			answers[i] = answer(it)
@@ -77,8 +77,9 @@ func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	}
 }
 
-// answers returns an argument for modelSender.script: a function that calls answer[0] for the
-// first item of a request, answer[1] for the second item, and so on.
+// answers returns an argument for modelSender.script: a function that handles a request. It
+// calls answer[0] for the first item of the request, answer[1] for the second item, and so
+// on.
 func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

@@ -24,9 +24,13 @@ const (
 	// Known: SQS has already stored the event. Memory.Conclude returns the result.
 	Known
 
-	// Late: the submission must not start another attempt. SQS could store the event
-	// twice, or would drop the attempt as a duplicate of a message that was changed on
-	// its way. Or Conclude was called.
+	// Late: the submission must not start another attempt, for one of these reasons:
+	//
+	//   - SQS may have stored the event, and may forget it before another attempt
+	//     arrives. SQS could then store the event twice.
+	//   - The event's message was changed on its way, and SQS stored the changed message.
+	//     SQS would drop another attempt as a duplicate of it.
+	//   - Conclude was called.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
@@ -56,8 +60,11 @@ type Judgement struct {
 	Collision Collision
 
 	// Again is true if an earlier submission had already sent the event. A send that SQS
-	// refused does not count. Again is valid if Kind is Known, and also if Kind is Go for
-	// the submission's first attempt; it then says only what this process sent.
+	// refused does not count. Again is valid in two cases:
+	//
+	//   - Kind is Known.
+	//   - Kind is Go, and the attempt is the first of its submission. In this case, only
+	//     submissions to this process count.
 	Again bool
 
 	// Drift means that the store has recorded the event with other bytes or another
@@ -251,10 +258,14 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 }
 
 // Prepare claims events in the store in advance, in one write. The next Admit of the
-// events then usually need not wait for the store. Prepare requires a store.
+// events then usually need not wait for the store. Prepare requires a store. Like Admit, it
+// normally takes at most twice the store timeout.
 //
-// Prepare leaves out events without a claim, and events that this process's memory does
-// not allow to be sent. Like Admit, it normally takes at most twice the store timeout.
+// Prepare skips these events:
+//
+//   - An event whose submission does not use the store, or not yet (see Record.HasClaim).
+//   - An event that is sent although its key belongs to another event in the store.
+//   - An event that the memory of this process does not allow to be sent.
 func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
@@ -310,10 +321,11 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 // Kind.
 func (m *Memory) begin(now Instant, a *Attempt) {
 	v := m.process.Admit(now, &a.event, &a.submission)
-	if a.First && !v.Kind.Collides() {
+	collides := v.Kind.Collides()
+	if a.First && !collides {
 		a.Again = v.Known.State > process.Clear
 	}
-	if v.Kind.Collides() {
+	if collides {
 		if a.Collision = m.collision(v); !a.SendAnyway {
 			a.Kind = Collide
 			return
@@ -326,8 +338,12 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Retained:
-		// A collision is reported with the Kind Go, once.
-		a.Kind, a.Delay, a.Collision = Wait, retainedDelay, Collision{}
+		a.Kind, a.Delay = Wait, retainedDelay
+		if collides {
+			// Each later call of Admit finds this collision again. Report it once, with
+			// the Kind Go. The store's answer, in contrast, is not asked for again.
+			a.Collision = Collision{}
+		}
 	default:
 		a.Kind, a.Err = Refuse, ErrFull
 	}

@@ -115,14 +115,18 @@ func combine(inProcess process.Known, before bool, claim *store.Claim, deferred,
 		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, inStore.Since, inStore.ResendUntil, inStore.ForgottenAt
 	case !refused:
 		k.State = Unanswered
-	default: // refused because of its content: the store does not matter
+	default:
+		// The store has not answered, and its answer is not needed: either the event was
+		// refused because of its content, or Release asks only for the knowledge of this
+		// process.
 		k.State = Clear
 	}
 	return k
 }
 
-// errRetained is the cause of an event that ended during the Kind process.Retained. A new
-// record would replace an old one, which another waiting submission may still need.
+// errRetained is the Err of an event whose submission ended while it had to wait for the
+// Kind process.Retained: a new record of the event would have replaced an old record, and
+// another waiting submission may still need the old record.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
 // Conclude ends the attempts of a submission: from now on, Admit allows no attempt.
@@ -182,8 +186,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time
 	forgottenAt = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.local.State != process.InDoubt {
-		// Add a monotonic reading to this wall-clock time: the wall clock may be set
-		// later.
+		// The wall-clock time k.forgotten has no monotonic reading. Add one, so that the
+		// result stays right if somebody sets the wall clock afterwards.
 		forgottenAt = time.Now().Add(time.Until(k.forgotten))
 	}
 	return k, forgottenAt

@@ -167,9 +167,9 @@ func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 // Identify after LookUp, and again with the result of Adopt if the store has recorded
 // another message for the event (the Kind [Change]).
 //
-// payload is the part of the body that stays the same if the caller builds the event
-// again. attributes is a digest of the identity attributes: all attributes that may make
-// two messages with the same body two different events.
+// The parameter `payload` is the part of the body that stays the same if the caller builds
+// the event again. The parameter `attributes` is a digest of the identity attributes: all
+// attributes that may make two messages with the same body two different events.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.submission)
@@ -241,11 +241,12 @@ func (m *Memory) Held() int { return m.process.Held() }
 // Sweep once a minute.
 func (m *Memory) Sweep() (empty bool) { return m.process.Sweep(m.process.Now()) }
 
-// Close writes the remaining results and releases to the store, until ctx ends and for at
-// most ten seconds. It waits one second more for a store that ignores its context.
+// Close writes the remaining updates to the store: results of events, and releases of
+// claims. It stops when ctx ends, or after ten seconds. It then waits at most one second
+// for store calls that ignore their context.
 //
-// Close returns the number of lost results and releases since New, and the last error
-// that caused a loss.
+// Close returns the number of updates lost since New. If any were lost, err is the store's
+// last error or the reason for the last loss.
 func (m *Memory) Close(ctx context.Context) (lost int64, err error) {
 	if m.claims == nil {
 		return 0, nil

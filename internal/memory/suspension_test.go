@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,8 +73,9 @@ func TestSuspension(t *testing.T) {
 	}
 }
 
-// Right after a suspension, a submission must wait although it may ignore the collision with
-// another event. The collision is reported once, when the attempt starts.
+// SendAnyway permits a submission to send its event in spite of a collision with another
+// event. Right after a suspension, the submission must wait all the same. The collision is
+// reported once, when the attempt starts.
 func TestSuspensionAndCollision(t *testing.T) {
 	at := clock.Reading{Wall: time.Now()}
 	m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at })})
@@ -99,4 +101,45 @@ func TestSuspensionAndCollision(t *testing.T) {
 	j := admit(t, m, later)
 	assert.Equal(t, Go, j.Kind)
 	assert.NotZero(t, j.Collision)
+}
+
+// With SendAnyway, a collision that the store found is reported once, also if the
+// submission then has to wait because of a suspension.
+func TestSuspensionAndCollisionInStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := clock.Reading{Wall: time.Now()}
+		options := Options{Clock: clock.Simulated(func() clock.Reading { return at }), Store: new(idempotency.Memory), Policy: newPolicy(t)}
+		open := func() *Memory {
+			m := New(options)
+			t.Cleanup(func() { _, _ = m.Close(context.Background()) })
+			return m
+		}
+		submit := func(m *Memory, body string) *Record {
+			r := &Record{SendAnyway: true}
+			require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: "k"}, idempotency.FingerprintOf("test/1", []byte(body)), Message{}, idempotency.Dataset{}))
+			m.Identify(r, "k", "g", body, body, [32]byte{})
+			return r
+		}
+		otherProcess, m := open(), open()
+		require.Equal(t, Go, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
+		earlier, waits := submit(m, "b"), submit(m, "b")
+		require.Equal(t, OtherPayload, admit(t, m, earlier).Collision.Reuse)
+		m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
+		at.Asleep += time.Hour
+		at.Wall = at.Wall.Add(time.Hour)
+		later := submit(m, "b")
+		reports, j := 0, Judgement{}
+		for range 121 {
+			if j = admit(t, m, later); j.Collision.Reuse != NoReuse {
+				reports++
+			}
+			if j.Kind != Wait {
+				break
+			}
+			at.Awake += time.Second
+		}
+		assert.Equal(t, Go, j.Kind)
+		assert.Equal(t, 1, reports)
+		assert.NotEqual(t, Unknown, m.Conclude(waits, false, false).State)
+	})
 }

@@ -105,8 +105,9 @@ func (s *scan) body(l *Line) bool {
 	return err == nil && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// object reads a JSON object of strings without escapes, such as {"a":"b"}, and calls visit
-// for every member. It returns false for any other text, or if visit returns false.
+// object reads a JSON object of strings without escapes, such as {"a":"b"}, and calls the
+// function `visit` for every member. It returns false for any other text, or if `visit`
+// returns false.
 func (s *scan) object(visit func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false

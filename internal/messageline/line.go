@@ -60,8 +60,8 @@ func memberOf(name string) Members {
 	return 0
 }
 
-// Line is a parsed line: a message and other members, such as the time of its send. Has
-// is the set of present members; fields of absent members are zero.
+// Line is a parsed line: a message and other members, such as the time of its send. The
+// field Has is the set of present members. The fields of absent members are zero.
 type Line struct {
 	sqsfifo.Message
 
@@ -76,8 +76,8 @@ type Line struct {
 	Has Members
 }
 
-// Only returns an error if the line has members that are not in the set allowed. The
-// error names these members.
+// Method Only returns an error if the line has members outside of the set in the parameter
+// `allowed`. The error names these members.
 func (l *Line) Only(allowed Members) error {
 	var extra []string
 	for i, name := range names {

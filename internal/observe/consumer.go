@@ -110,7 +110,7 @@ func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig
 	outcomes := i.count("outcomes", "{message}", "Messages by outcome, and failed attempts.")
 	counts := &tally{}
 	for _, outcome := range []string{"handled", "duplicate", "parked", "skipped", "failed", "lost", "released"} {
-		counts.series = append(counts.series, series{outcomes, with(queue, attrOutcome.String(outcome))})
+		counts.series = append(counts.series, series{outcomes, addWith(queue, attrOutcome.String(outcome))})
 	}
 	m := &member[ConsumerSnapshot]{c.Snapshot, func(s ConsumerSnapshot) {
 		counts.add(s.Handled, s.Duplicates, s.Parked, s.Skipped, s.Failures, s.Lost, s.Released)
@@ -154,8 +154,8 @@ func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 // StartProcess starts the CONSUMER span of a processing attempt, linked to the event's
 // creation. It adds the message's baggage to the returned context.
 //
-// At the end of the attempt, the caller calls done with the error type, or with "" after a
-// success.
+// At the end of the attempt, the caller calls the function `done` with the error type, or
+// with "" after a success.
 func (o *Consumer) StartProcess(ctx context.Context, m types.Message) (_ context.Context, done func(errorType string)) {
 	began := time.Now()
 	span := trace.Span(noop.Span{})

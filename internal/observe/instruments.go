@@ -74,18 +74,18 @@ func (i *instruments) create(meter metric.Meter, queueURL string, rules []string
 func (i *instruments) buildOptions(queueURL string, rules []string) {
 	queue := queueAttributes(queueURL)
 	i.queue = queue
-	i.addDropped, i.addStoreHits, i.recordLength = with(queue), with(queue), recordWith(queue)
+	i.addDropped, i.addStoreHits, i.recordLength = addWith(queue), addWith(queue), recordWith(queue)
 	for replay := range i.addHits {
-		i.addHits[replay] = with(queue, attrReplay.Bool(replay == 1))
+		i.addHits[replay] = addWith(queue, attrReplay.Bool(replay == 1))
 	}
 	i.sentFailed = append(requestAttributes(queueURL), semconv.MessagingOperationName("send"))
 	i.callFailed = append(i.sentFailed[:len(i.sentFailed):len(i.sentFailed)], semconv.MessagingOperationTypeSend)
-	i.addSent, i.recordDuration = with(i.sentFailed), recordWith(i.callFailed)
+	i.addSent, i.recordDuration = addWith(i.sentFailed), recordWith(i.callFailed)
 
 	i.rejected, i.warned = map[string][]metric.AddOption{}, map[string][]metric.AddOption{}
 	for _, rule := range rules {
-		i.rejected[rule] = with(queue, attrRuleID.String(rule), attrAction.String("reject"))
-		i.warned[rule] = with(queue, attrRuleID.String(rule), attrAction.String("warn"))
+		i.rejected[rule] = addWith(queue, attrRuleID.String(rule), attrAction.String("reject"))
+		i.warned[rule] = addWith(queue, attrRuleID.String(rule), attrAction.String("warn"))
 	}
 }
 
@@ -157,7 +157,7 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 		if a.Fate == attempt.Stored {
 			stored++
 		} else {
-			i.sent.Add(ctx, 1, with(i.sentFailed, semconv.ErrorTypeKey.String(errorTypeOf(a)))...)
+			i.sent.Add(ctx, 1, addWith(i.sentFailed, semconv.ErrorTypeKey.String(errorTypeOf(a)))...)
 		}
 	}
 	if stored > 0 {

@@ -44,7 +44,8 @@ func (s *observables) add(i metric.Observable, err error) {
 	s.all, s.errs = append(s.all, i), append(s.errs, err)
 }
 
-// register makes metric readers call observe until the caller calls unregister.
+// register makes metric readers call the function `observe` until the caller calls the
+// function `unregister`.
 func (s *observables) register(observe func(o metric.Observer)) (unregister func(), _ error) {
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err

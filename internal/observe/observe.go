@@ -141,8 +141,10 @@ func New(c Config) (*Observer, error) {
 	return o, nil
 }
 
-// queueAttributes returns the attributes of all metrics. Only the metrics of requests
-// also have the server, because more attributes make a measurement more expensive.
+// queueAttributes returns the attribute that all metrics have, the name of the queue. The
+// metrics that OpenTelemetry's semantic conventions define also have the attributes of the
+// server (see requestAttributes). The other metrics do not, because more attributes make a
+// measurement more expensive.
 func queueAttributes(queueURL string) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.MessagingDestinationName(queueURL[strings.LastIndexByte(queueURL, '/')+1:])}
 }
@@ -194,8 +196,8 @@ func (o *Observer) StartEvent(ctx context.Context) (context.Context, trace.Span)
 // from the span.
 type Event struct{ EventID, IdempotencyKey, DatasetID, Version, ArtifactChecksum, CARELabel string }
 
-// Describe sets attributes of an event's span. It calls event only if the span is
-// recording.
+// Describe sets attributes of an event's span. It calls the function `event` only if the
+// span is recording.
 func (o *Observer) Describe(span trace.Span, event func() Event) {
 	if !span.IsRecording() {
 		return
@@ -288,8 +290,8 @@ func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answer
 	c.span.End()
 }
 
-// Violated counts a violation of a rule. The event was refused or, if warned is true,
-// sent anyway. Violated also adds a span event to the span in ctx.
+// Violated counts a violation of a rule. The event was refused or, if the parameter `warned`
+// is true, sent anyway. Violated also adds a span event to the span in ctx.
 func (o *Observer) Violated(ctx context.Context, rule string, warned bool) {
 	o.countViolation(ctx, rule, warned)
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {

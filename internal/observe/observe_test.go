@@ -67,9 +67,9 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]any {
 	return out
 }
 
-// with returns the attributes that every span of an operation has, and the attributes in
-// more.
-func with(operation string, more map[string]any) map[string]any {
+// spanAttributes returns the attributes that every span of an operation has, and the
+// attributes in the map `more`.
+func spanAttributes(operation string, more map[string]any) map[string]any {
 	out := map[string]any{
 		"messaging.system":           "aws_sqs",
 		"messaging.destination.name": "events.fifo",
@@ -107,7 +107,7 @@ func TestEventSpans(t *testing.T) {
 		assert.Equal(t, "1.2.3", s.InstrumentationScope().Version)
 		assert.Equal(t, semconv.SchemaURL, s.InstrumentationScope().SchemaURL)
 	}
-	assert.Equal(t, with("create", map[string]any{
+	assert.Equal(t, spanAttributes("create", map[string]any{
 		"sqs_fifo.event_id": "id", "idempotency_key": "sha256:1", "dataset_id": "storms", "version": "v1.0.0",
 		"artifact_checksum": "sha256:2", "care_label": "CARE",
 		"duplicate_detected": true, "replay_triggered": true, "messaging.message.id": "m1",
@@ -115,7 +115,7 @@ func TestEventSpans(t *testing.T) {
 	assert.Equal(t, sdktrace.Status{}, spans[0].Status())
 	assert.Empty(t, spans[0].Events())
 
-	assert.Equal(t, with("create", map[string]any{
+	assert.Equal(t, spanAttributes("create", map[string]any{
 		"sqs_fifo.event_id": "id2", "duplicate_detected": false, "replay_triggered": false, "error.type": "SF001",
 	}), attributesOf(spans[1]), "an empty field has no attribute")
 	assert.Equal(t, sdktrace.Status{Code: codes.Error}, spans[1].Status(), "without the text of an error")
@@ -165,10 +165,10 @@ func TestCallSpans(t *testing.T) {
 		status     codes.Code
 		parent     trace.SpanID
 	}{
-		{with("send", map[string]any{"messaging.batch.message_count": int64(3), "aws.request_id": "request-1"}), events, codes.Unset, trace.SpanID{}},
-		{with("send", map[string]any{"error.type": "RequestThrottled"}), events[1:2], codes.Error, events[1].SpanID()},
-		{with("send", map[string]any{"messaging.batch.message_count": int64(3), "error.type": "_OTHER"}), events, codes.Error, trace.SpanID{}},
-		{with("send", map[string]any{"messaging.batch.message_count": int64(2)}), nil, codes.Unset, trace.SpanID{}},
+		{spanAttributes("send", map[string]any{"messaging.batch.message_count": int64(3), "aws.request_id": "request-1"}), events, codes.Unset, trace.SpanID{}},
+		{spanAttributes("send", map[string]any{"error.type": "RequestThrottled"}), events[1:2], codes.Error, events[1].SpanID()},
+		{spanAttributes("send", map[string]any{"messaging.batch.message_count": int64(3), "error.type": "_OTHER"}), events, codes.Error, trace.SpanID{}},
+		{spanAttributes("send", map[string]any{"messaging.batch.message_count": int64(2)}), nil, codes.Unset, trace.SpanID{}},
 	} {
 		s := spans[i]
 		assert.Equal(t, "send events.fifo", s.Name())
@@ -212,7 +212,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// For one event, useEverything calls the same methods of an observer as a producer.
+// useEverything calls the methods of o that a producer may call for one event.
 func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
 	if err != nil {
@@ -255,8 +255,8 @@ var global = sync.OnceValue(func() (r rig) {
 	return r
 })
 
-// globalSet reports whether global has set the providers. In the first run of
-// TestGlobalProviders it is false; in later runs (go test -count=2) it is true.
+// globalSet reports whether this process has set the global providers. It is false at the
+// start of the first run of TestGlobalProviders, and true in later runs (go test -count=2).
 var globalSet bool
 
 // Until a program sets a global provider, an observer is silent and allocates no memory.

@@ -44,8 +44,8 @@ type member[S any] struct {
 }
 
 // join adds the member m to the group of its queue and meter provider, and registers the
-// group's metric callback if there is none yet. The caller calls leave when the member
-// closes.
+// group's metric callback if there is none yet. The caller calls the function `leave` when
+// the member closes.
 func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
 	g := s.enter(key)
 	out := sync.OnceFunc(func() {
@@ -170,9 +170,9 @@ func (t *tally) add(totals ...int64) {
 	}
 }
 
-// with returns the options of a counter measurement with the given attributes. Callers
+// addWith returns the options of a counter measurement with the given attributes. Callers
 // build this slice once, so that a measurement does not allocate it.
-func with(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.AddOption {
+func addWith(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.AddOption {
 	return []metric.AddOption{setOf(attributes, more...)}
 }
 

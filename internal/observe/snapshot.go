@@ -66,7 +66,7 @@ func (o *Observer) observeSnapshots(c *Config) (leave func(), err error) {
 	pauses := i.count("pauses", "{pause}", "Pauses of message groups that began.")
 	waits := i.count("waits", "{call}", "Calls that found no room in the buffer and waited.")
 
-	counts := &tally{series: []series{{retries, with(o.queue)}, {throttles, with(o.queue)}, {pauses, with(o.queue)}, {waits, with(o.queue)}}}
+	counts := &tally{series: []series{{retries, addWith(o.queue)}, {throttles, addWith(o.queue)}, {pauses, addWith(o.queue)}, {waits, addWith(o.queue)}}}
 	begun := &tally{series: o.zeros()}
 	m := &member[Snapshot]{c.Snapshot, func(s Snapshot) {
 		begun.add(make([]int64, len(begun.series))...)

@@ -62,8 +62,8 @@ type Source struct {
 const mostSources = 20
 
 // Source returns the metrics of all producers with this event_source, or of the whole
-// queue if name is empty. After 20 different names, all further names share one Source
-// with the name _OTHER.
+// queue if the parameter `name` is empty. After 20 different names, all further names share
+// one Source with the name _OTHER.
 func (o *Observer) Source(name string) *Source {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,14 +83,14 @@ func (o *Observer) Source(name string) *Source {
 		s.attributes = append(o.queue[:len(o.queue):len(o.queue)], attrEventSource.String(name))
 	}
 	outcome := func(of Outcome, more ...attribute.KeyValue) series {
-		return series{o.outcomes, with(s.attributes, append(more, attrOutcome.String(of.String()))...)}
+		return series{o.outcomes, addWith(s.attributes, append(more, attrOutcome.String(of.String()))...)}
 	}
 	s.tally.series = []series{
 		outcome(Stored), outcome(Duplicate),
 		outcome(InDoubt, semconv.ErrorTypeKey.String("in_doubt")), outcome(Altered, semconv.ErrorTypeKey.String("altered")),
 	}
 	for of, text := range collisionNames {
-		s.collisions[of] = with(s.attributes, attrCollisionKind.String(text))
+		s.collisions[of] = addWith(s.attributes, attrCollisionKind.String(text))
 		s.tally.series = append(s.tally.series, series{o.collisions, s.collisions[of]})
 	}
 	for of, text := range outcomeNames {
@@ -140,7 +140,7 @@ func (o *Observer) countOutcome(ctx context.Context, e *Ended) {
 		from.duplicates.Add(1)
 	default:
 		if o.outcomes.Enabled(ctx) {
-			o.outcomes.Add(ctx, 1, with(from.attributes, attrOutcome.String(e.Outcome.String()), semconv.ErrorTypeKey.String(e.ErrorType))...)
+			o.outcomes.Add(ctx, 1, addWith(from.attributes, attrOutcome.String(e.Outcome.String()), semconv.ErrorTypeKey.String(e.ErrorType))...)
 		}
 	}
 	if o.eventDuration.Enabled(ctx) {

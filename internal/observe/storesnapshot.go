@@ -35,7 +35,7 @@ func (o *Observer) observeStore(c *Config) (leave func(), err error) {
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.producer.store."}
 	claims := i.count("claims", "{claim}", "Answers of the store to claims, by decision.")
 	pending := i.current("result.pending", "{result}", "Results on their way to the store.")
-	here := with(o.queue)
+	here := addWith(o.queue)
 	counts := &tally{series: []series{
 		{i.count("drifts", "{event}", "Events that the store had in other bytes or for another message group."), here},
 		{i.count("unclaimed", "{attempt}", "Attempts without a claim, because the store did not answer and the producer fails open."), here},
@@ -45,7 +45,7 @@ func (o *Observer) observeStore(c *Config) (leave func(), err error) {
 		{i.count("unrecorded", "{event}", "Events whose receipt came before the store had them, because the store did not answer in time."), here},
 	}}
 	for _, d := range decisions {
-		counts.series = append(counts.series, series{claims, with(o.queue, attrDecision.String(d))})
+		counts.series = append(counts.series, series{claims, addWith(o.queue, attrDecision.String(d))})
 	}
 	m := &member[StoreSnapshot]{c.StoreSnapshot, func(s StoreSnapshot) {
 		counts.add(s.Drifts, s.Unclaimed, s.Errors, s.Stale, s.Lost, s.Unrecorded,

@@ -38,9 +38,10 @@ const (
 	// together.
 	timerDelay = 10 * time.Millisecond
 
-	// A period begins with each change of the rate, except by trimKeep. A period with less
-	// than inUse (80 %) of the allowed calls proves nothing about the rate and ends after
-	// underusedTime, like every period without a limit.
+	// A new period begins with each change of the rate, except the small change trimKeep.
+	// If fewer than inUse (80 %) of the allowed calls start in a period, the period proves
+	// nothing about the rate. Such a period ends after underusedTime. While the rate is
+	// unlimited, every period ends after underusedTime.
 	inUse         = 0.8
 	underusedTime = time.Second
 
@@ -48,9 +49,10 @@ const (
 	usedTime = 100 * time.Millisecond
 )
 
-// These constants decide when to lower the rate: when the sum for throttled calls or the
-// sum for other failures reaches its limit. A failed call adds 1, and a successful call
-// subtracts a credit (type `evidence`).
+// These constants decide when to lower the rate. The pacer keeps two sums (type `evidence`),
+// one for throttled calls and one for other failures. A failed call adds 1 to its sum. A
+// successful call subtracts a credit from each sum. When a sum reaches its limit, the pacer
+// lowers the rate.
 const (
 	// Four throttled calls in a row reach the limit, or five among up to 33 successful
 	// calls (5 - 33*0.03 = 4.01). With 1 % random throttles, this wrongly happens about
@@ -58,8 +60,8 @@ const (
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// The sum for other failures reaches its limit only if more than half of the calls
-	// fail. Otherwise a lower rate rarely helps.
+	// The sum for failures other than throttles reaches its limit only if more than half of
+	// the calls fail. If fewer calls fail, a lower rate rarely helps.
 	troubleLimit  = 32
 	troubleCredit = 1
 
@@ -69,15 +71,15 @@ const (
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect random throttles, without a quota: their share is similar at a
-// very low rate and at the earlier rate. With a quota, SQS throttles no calls at a very
-// low rate.
+// These constants detect random throttles, which are not caused by a quota. At a very low
+// rate, SQS then throttles a similar share of the calls as at the earlier, higher rate. If a
+// quota causes the throttles, SQS throttles no calls at a very low rate.
 const (
-	// A rate is very low below veryLow (15 %) of the calls per second that SQS accepted
-	// before.
+	// A rate counts as very low if it is below 15 % of the calls per second that SQS
+	// accepted before.
 	veryLow = 0.15
-	// The share of throttled calls must be at least similarShare (half) of the share at
-	// the earlier rate.
+	// Throttles count as random only if the share of throttled calls is at least half of
+	// the share at the earlier rate.
 	similarShare = 0.5
 	// If more than randomMost (10 %) of the calls are throttled, this does not count as
 	// random: other producers may be using the same quota.
@@ -85,9 +87,9 @@ const (
 	// The share of random throttles is an average over about randomFade calls.
 	randomFade = 2000
 
-	// With a share s of random throttles, the credit of a successful call is
-	// randomCredit*s, at least throttleCredit, and failShare+randomTrial*s replaces
-	// failShare.
+	// If a share s of the calls is throttled at random, the pacer tolerates more throttles.
+	// A successful call subtracts randomCredit*s from the sum for throttled calls, but at
+	// least throttleCredit. In the first trial, failShare+randomTrial*s replaces failShare.
 	randomCredit = 2
 	randomTrial  = 1.5
 )
@@ -125,15 +127,17 @@ const (
 	holdMost  = 25 * time.Second
 
 	// The first trial raises the safe rate by riseFirst (25 %). After its success, each
-	// further trial raises the rate by riseNext (50 %). After a cut to searchKeep, each
-	// trial doubles the rate (riseSearch), until the next cut.
+	// further trial raises the rate by riseNext (50 %). After the rate was cut to an eighth
+	// (searchKeep), each trial doubles the rate (riseSearch), until the pacer lowers the
+	// rate again.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial that raises the rate by the share r succeeds after trialCalls/r² successful
-	// calls, but lasts at least trialTime. After trialMost, trialCalls are enough. The
-	// first trial must outlast the burst that a quota permits after slow times.
+	// A trial that raises the rate by the share r needs trialCalls/r² successful calls. If
+	// it has lasted for trialMost, it needs only trialCalls. Every trial lasts at least
+	// trialTime. The first trial needs the most calls, because it must last longer than the
+	// burst that a quota permits after slow times.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
@@ -144,9 +148,10 @@ const (
 	failLeast = 2
 	failShare = 0.02
 
-	// After trimCalls successful calls, if SQS throttles trimLeast calls plus trimShare
-	// (0.5 %) of the successful calls, the pacer lowers the safe rate to trimKeep (98 %)
-	// of the accepted calls per second.
+	// SQS may throttle a few calls at the safe rate. If it throttles trimLeast calls plus
+	// trimShare (0.5 %) of the successful calls, the safe rate is slightly too high. The
+	// pacer then lowers it to trimKeep (98 %) of the accepted calls per second. The pacer
+	// checks this only after trimCalls successful calls.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -161,8 +166,9 @@ type Pacer struct {
 	tokens float64   // number of calls that may start now; negative after calls that started too early
 	at     time.Time // time of the last increase of tokens
 
-	// safeRate is a rate that SQS accepts, as far as known; a higher rate is a trial. It
-	// is 0 without a limit, and from a cut to an eighth until the next cut.
+	// safeRate is a rate that SQS accepts, as far as known; a higher rate is a trial. The
+	// safe rate is 0 while the rate is unlimited. It is also 0 after the rate was cut to an
+	// eighth (searchKeep), until the pacer lowers the rate again.
 	safeRate float64
 	rise     float64 // the current or next trial raises the rate by this share; 0.25 is 25 %
 
@@ -188,9 +194,10 @@ type Pacer struct {
 		share   float64 // share of throttled calls
 		limited bool    // the pacer limited the rate when the alarm occurred
 	}
-	// randomShare is the average share of random throttles. Throttles by a quota count
-	// too, so its limit is maxRandomShare, the share at the last detection. Both are 0
-	// before a detection.
+	// randomShare estimates the share of calls that are throttled at random: it is the
+	// recent share of all throttled calls. Throttles by a quota would make the estimate too
+	// high, so it is at most maxRandomShare, the share when random throttles were last
+	// detected. Both fields are 0 until random throttles are detected.
 	randomShare, maxRandomShare float64
 }
 
@@ -218,7 +225,8 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > underusedTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		// Too few calls started to show whether SQS accepts the rate: end a trial.
+		// So few calls do not prove that SQS accepts the rate. If this was a trial, return
+		// to the earlier rate.
 		if p.safeRate > 0 && p.rate > p.safeRate {
 			p.rate /= 1 + p.rise
 			p.safeRate, p.rise = p.rate, riseFirst
@@ -232,8 +240,8 @@ func (p *Pacer) Start(now time.Time) {
 	}
 }
 
-// Answered records the answer to a request started at began. Call Answered exactly once
-// for each started request, in any order.
+// Answered records the answer to a request. The parameter `began` is the start of the
+// request. Call Answered exactly once for each started request, in any order.
 func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	if !began.After(p.ignoreUntil) {
 		return
@@ -260,8 +268,9 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm lowers the rate after more throttles than chance explains. If these
-// throttles are random (see veryLow), it returns to the earlier, higher rate.
+// handleAlarm is called when the sum for throttled calls reaches its limit. It lowers the
+// rate. But if the throttles turn out to be random (see veryLow), a lower rate does not
+// help, and handleAlarm returns to the earlier, higher rate.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < veryLow*a.rate*(1-a.share) && share <= randomMost && share >= similarShare*a.share {
@@ -289,7 +298,7 @@ func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 }
 
 // lowerRate lowers the rate. The parameter `share` is the share of the recent calls that
-// failed, and began is the start of the last failed call.
+// failed. The parameter `began` is the start of the last failed call.
 func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	rate := p.usedRate(now)
 	passedRate := rate * (1 - share)
@@ -320,8 +329,9 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 // usedRate returns the number of calls per second that started in the current period, but
 // at most the allowed rate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Limit the age in case the clock jumps forward. This is harmless: in a longer period,
-	// at least 80 % of the allowed calls have started (see inUse).
+	// Limit the age, because the clock may jump forward. For a period longer than the limit,
+	// the result is too high, but at most the allowed rate. This is harmless: in such a
+	// period, at least 80 % of the allowed calls have started (see inUse).
 	age := min(now.Sub(p.since), underusedTime)
 	if p.rate == 0 { // no limit
 		return max(p.previousRate, p.started/max(age, timerDelay).Seconds())

@@ -15,8 +15,8 @@ type scenario struct {
 	length time.Duration
 	seed   uint64
 
-	// producers is the number of producers; 0 means 1. Except in idle times, each makes
-	// calls, up to inFlight together.
+	// producers is the number of producers; 0 means 1. Except in idle times, each producer
+	// makes calls. At most inFlight calls of one producer are under way at the same time.
 	producers int
 	inFlight  int
 	idle      func(at time.Duration) bool

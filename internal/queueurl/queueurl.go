@@ -63,7 +63,7 @@ func regionIn(labels []string) string {
 		// old form REGION.queue
 		return labels[0]
 	case n == 1 && labels[0] == "queue":
-		// old form of this region
+		// old form of us-east-1, without the region
 		return "us-east-1"
 	case n == 4 && labels[1] == "sqs" && labels[3] == "vpce":
 		return labels[2]

@@ -1,5 +1,5 @@
-// Package seedtest runs tests of random programs by their seeds, each in a bubble of
-// virtual time.
+// Package seedtest runs randomized tests: one subtest for each seed, which determines the
+// random choices. Each subtest runs in its own bubble of virtual time.
 package seedtest
 
 import (
@@ -24,8 +24,9 @@ func Flags(name, test string) Seeds {
 // Run runs f once per seed, in parallel subtests, each in its own synctest bubble. Run
 // waits for all subtests and returns the number of seeds.
 //
-// The seeds are 0 to usual-1, or 0 to short-1 under go test -short. The flag name.seeds
-// sets another number of seeds, and the flag name.seed runs a single seed.
+// The seeds are 0 to n-1. The number n is the parameter `usual`, or the parameter `short`
+// under go test -short. The flag name.seeds sets another number of seeds, and the flag
+// name.seed runs a single seed.
 func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
 	t.Helper()
 	from, to := 0, usual

@@ -20,8 +20,8 @@ type Log struct {
 	began   time.Time
 }
 
-// NewLog returns a log for one queue. Each message starts with prefix and ": ". With a
-// nil logger NewLog returns nil.
+// NewLog returns a log for one queue. Each message starts with the text in the parameter
+// `prefix` and ": ". With a nil logger NewLog returns nil.
 func NewLog(logger *slog.Logger, prefix, queueURL string) *Log {
 	if logger == nil {
 		return nil

@@ -46,8 +46,9 @@ type flush struct {
 	ended chan struct{} // closed at the end of the wait
 }
 
-// New returns a queue for sink that holds at most limit waiting records. The limit must be
-// at least 1. With a nil sink New returns nil.
+// New returns a queue that passes its records to the function `sink`. At most `limit`
+// records can wait in the queue. The parameter `limit` must be at least 1. If `sink` is nil,
+// New returns nil.
 //
 // The function `onLoss` is called once for each lost record, with no lock held, by Add or by
 // the goroutine of the queue. It must not panic.
@@ -189,7 +190,7 @@ func (q *Queue[R]) finish(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.done++
-	for len(q.flushes) > 0 && q.flushes[0].until <= q.done { // flushes are sorted by until
+	for len(q.flushes) > 0 && q.flushes[0].until <= q.done { // flushes are sorted by the field `until`
 		close(q.flushes[0].ended)
 		q.flushes = q.flushes[1:]
 	}

@@ -143,7 +143,8 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 }
 
 // With GODEBUG=panicnil=1, recover returns nil after panic(nil), as after runtime.Goexit.
-// But here the goroutine of the queue continues: the queue must not start another.
+// After panic(nil), however, the goroutine of the queue continues, so the queue must not
+// start another goroutine.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {

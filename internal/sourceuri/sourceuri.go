@@ -18,8 +18,8 @@ import (
 )
 
 // Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and
-// 6.2.3). If the URI cannot identify a source, Normalize returns an error text, rule,
-// instead. Exactly one of the two results is empty.
+// 6.2.3). If the URI cannot identify a source, the result `rule` has an error text instead.
+// Exactly one of the two results is empty.
 //
 // The normal form has:
 //
@@ -31,9 +31,10 @@ import (
 //
 // The normal form of a normal form is the same text.
 //
-// Normalize refuses a URI with a query parameter that `parameters` does not list. Of the
-// URI, the error text quotes at most the name of such a parameter, and only if the parameter
-// has a value: everything else may be a secret.
+// Normalize refuses a URI with a query parameter that `parameters` does not list. If this
+// query parameter has a value, the error text may quote its name. An error text quotes no
+// other part of a URI, because any other part may be a secret. A query parameter without a
+// value may be a secret, too, such as a token.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {

@@ -148,8 +148,8 @@ func TestNormalizeLeavesTheParametersAlone(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, declared)
 }
 
-// FuzzNormalize checks that Normalize returns either a normal form or the text of a rule.
-// The normal form of a normal form must be the same text. White space around the URI and a
+// FuzzNormalize checks that Normalize returns either a normal form or an error text. The
+// normal form of a normal form must be the same text. White space around the URI and a
 // fragment must not change the result.
 func FuzzNormalize(f *testing.F) {
 	for _, uri := range []string{

@@ -18,8 +18,8 @@ import (
 // durable tables, and on SQLite a test write. The error is an [*idempotency.InvalidError]
 // or a database error.
 //
-// A setting is weak if a crash may then lose commits. If allowLoss is true, the result weak
-// has an error for each weak setting. Otherwise Open fails because of the first weak
+// A setting is weak if a crash may then lose commits. If allowLoss is true, Open returns a
+// list with an error for each weak setting. Otherwise Open fails because of the first weak
 // setting.
 func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
 	if db == nil {

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 )
 
-// Function Each runs a query and calls scan for each row. It stops at the first error of
-// scan.
+// Function Each runs a query and calls the function `scan` for each row. It stops at the
+// first error of `scan`.
 func Each(ctx context.Context, q Queryer, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

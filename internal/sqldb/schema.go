@@ -114,9 +114,9 @@ func (s *Schema) Oldest() string {
 }
 
 // CheckOldest returns an [*idempotency.InvalidError] if this program must not write,
-// because its version is lower than oldest. The transaction of the write must read the
-// number oldest with [Schema.Oldest]. A migration waits for such transactions before it
-// changes the number.
+// because its version is lower than the number in the parameter `oldest`. The transaction of
+// the write must read this number with [Schema.Oldest]. A migration waits for such
+// transactions before it changes the number.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -186,8 +186,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Wait until the writing transactions that have read the old number "oldest" end.
-		// Later ones wait for this lock.
+		// The lock waits for the end of all writing transactions that have read the old
+		// number "oldest". Later writing transactions wait for the lock.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

@@ -69,8 +69,8 @@ func New(client Client, queueURL string) *Caller {
 }
 
 // Send makes one request with 1 to MaxEntries entries and sets answers[i] for entries[i].
-// The slice `answers` must be at least as long as entries. An entry without a proof of its
-// fate is in doubt. Every answer except Stored has an Err.
+// The slice `answers` must be at least as long as the slice `entries`. An entry without a
+// proof of its fate is in doubt. Every answer except Stored has an Err.
 //
 // The result `load` is the largest Load of the answers. The result err is the error of the
 // request as a whole: nil if SQS answered entry by entry.
@@ -89,8 +89,8 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 //
 // SendIf calls `permit` before it calls the client. With the SDK's client, SendIf calls
 // `permit` again when the request is signed and about to go to the network. If `permit` returns
-// false, SendIf drops the request. Each answer then has the Fate NotStored, the Next Retry
-// and the Err ErrNotAllowed.
+// false, SendIf drops the request. In each answer, the field Fate is then NotStored, the
+// field `Next` is Retry, and the field Err is or wraps ErrNotAllowed.
 //
 // SendIf also returns the Exchange, which describes the HTTP response.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, permit func() bool) (load attempt.Load, exchange Exchange, err error) {

@@ -215,8 +215,9 @@ func (d optionDropper) SendMessageBatch(ctx context.Context, in *sqs.SendMessage
 	return d.Client.SendMessageBatch(ctx, in)
 }
 
-// A wrapper drops the options of a call, so the SDK may have sent a refused request twice.
-// Send reports such an entry as in doubt, because SQS may have stored the first request.
+// A wrapper drops the options of a call, so the SDK may retry the request. If SQS refuses a
+// request, this may be the SDK's second request, and SQS may have stored the entry of the
+// first request. So Send must report the entry as in doubt.
 func TestWrapperThatDropsTheOptions(t *testing.T) {
 	var n atomic.Int32
 	var answers [][2]any

@@ -156,7 +156,8 @@ var classes = map[string]class{
 	"ServiceUnavailable":          service,
 	"ServiceUnavailableException": service,
 
-	// These codes prove nothing. They are listed so that their texts may be shown.
+	// After these codes, SQS may or may not have stored the messages. The table has them
+	// only so that their texts may be shown (see the variable `known`).
 	"RequestTimeout":          unknown,
 	"RequestTimeoutException": unknown,
 }

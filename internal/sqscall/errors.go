@@ -64,9 +64,9 @@ var known = foreign.Known{
 	},
 }
 
-// hide removes the client's text from an error, unless c.ShowTexts is set. The text may
-// quote a message: SQS quotes invalid values, and a server other than SQS may quote
-// anything.
+// hide replaces the text of an error from the client by a safe text, unless c.ShowTexts is
+// set. The original text may quote a message: SQS quotes invalid values, and a server other
+// than SQS may quote anything.
 func (c *Caller) hide(err error) error {
 	if c.ShowTexts {
 		return readable(err)

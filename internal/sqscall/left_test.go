@@ -57,8 +57,8 @@ func TestNeverLeft(t *testing.T) {
 	}
 	deniedCredentials := func(o *sqs.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			// The connection of this request must not count as a connection to SQS,
-			// despite ctx.
+			// This request for credentials has the context of the request to SQS. Its
+			// connection must not count as a connection to SQS.
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, secure.URL, nil)
 			require.NoError(t, err)
 			response, err := secure.Client().Do(r)

@@ -21,8 +21,9 @@ import (
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
 // prove returns the answer for entry i, which SQS reports as stored. A digest that
-// matches no entry means Altered, even if other fields are missing. InDoubt would hide
-// the change: a resend would get the right digest (F-002).
+// matches no entry means Altered, even if other fields are missing. With InDoubt, the
+// producer would send the message again. SQS would recognize the duplicate and answer with
+// the digest of the resend, which is right (F-002). The change would stay unnoticed.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -56,7 +57,7 @@ func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: id, Sequence: sequence}
 }
 
-// isBody reports whether got is the MD5 of the entry's body. The MD5 may be in upper case.
+// isBody reports whether `got` is the MD5 of the entry's body. The MD5 may be in upper case.
 func isBody(e *Entry, got string) bool {
 	return e.BodyMD5.Is(got) || e.BodyMD5.Is(strings.ToLower(got))
 }
@@ -158,8 +159,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
-	// Report the code in the header x-amzn-query-error, because users know it. If the
-	// body has a code of another class, nothing is proven.
+	// An answer of SQS may have two codes: one in the body, and one in the header
+	// x-amzn-query-error. Users know the code of the header, so it goes into the result if
+	// its class is known. If the two codes have different classes, nothing is proven.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -184,8 +186,9 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	dropped := false
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
 		status = response.HTTPStatusCode()
-		// If Request is set, the SDK may have retried. This refusal proves nothing about
-		// earlier requests.
+		// If the field Request is set, the response is real: the client is a wrapper that
+		// drops the options. Without the options, the SDK may have retried, and this refusal
+		// proves nothing about earlier requests.
 		dropped = response.Response.Request != nil
 	}
 	refused := status == 0 || status >= 400 && status < 500 // 0: a fake gives no status

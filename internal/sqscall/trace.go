@@ -19,7 +19,7 @@ import (
 )
 
 // progress describes how far a request has come, and its answer. The SDK's middleware and
-// net/http's hooks write the fields after permit. These fields are atomic, because a
+// net/http's hooks write all fields except `permit`. These fields are atomic, because a
 // wrapper of an *sqs.Client may return while another goroutine still writes them.
 type progress struct {
 	permit func() bool // whether the request may leave; nil means yes
@@ -193,11 +193,12 @@ func (p *progress) checkStatus(metadata middleware.Metadata) error {
 
 var errTooLong = errors.New("the answer is too long to be from SQS")
 
-// limitedBody passes on at most left bytes of an answer, and then fails with errTooLong. If
-// it ended with io.EOF, the SDK could mistake the first part for a complete answer.
+// limitedBody passes on a limited number of bytes of an answer, and then fails with
+// errTooLong. If it ended with io.EOF, the SDK could mistake the first part for a complete
+// answer.
 type limitedBody struct {
 	io.ReadCloser
-	left int
+	left int // number of bytes that may still be read
 }
 
 func (b *limitedBody) Read(to []byte) (int, error) {

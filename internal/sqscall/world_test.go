@@ -91,8 +91,8 @@ func success(e sqscall.Entry) object {
 	return o
 }
 
-// with returns a copy of o in which field has the given value. A nil value removes the
-// field.
+// with returns a copy of o in which the given field has the given value. A nil value
+// removes the field.
 func (o object) with(field string, value any) object {
 	c := object{}
 	for k, v := range o {

@@ -56,7 +56,7 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 
 // send makes one request through a network with faults. If the request arrives at SQS, send
 // calls the function `deliver`, perhaps after send has returned an error. So after an error
-// the caller must not read variables that deliver sets.
+// the caller must not read variables that `deliver` sets.
 func (n *network) send(ctx context.Context, keys []string, deliver func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {

@@ -13,9 +13,9 @@ func memory(_ *testing.T, now func() time.Time) systemtest.Storage {
 	return systemtest.Storage{Open: func() (idempotency.Store, error) { return m, nil }}
 }
 
-// TestSystem simulates random systems with a store in memory, one for each seed, and
-// checks the library's promises. With the same seed, only the order of goroutines and the
-// jitter of retries may differ.
+// TestSystem simulates one random system for each seed, with a store in memory, and checks
+// the library's promises. Between two runs of the same seed, only the order of goroutines
+// and the jitter of retries may differ.
 func TestSystem(t *testing.T) { systemtest.Run(t, 300, 60, memory) }
 
 // The checks detect each kind of sabotage: a producer or a consumer without a store, a

@@ -56,8 +56,8 @@ type claimAnswers struct {
 	ends []ledger.Event
 }
 
-// saveHead saves the current head of the ledger, the number and hash of its last seal. At
-// the end of the run, the ledger must contain each saved head.
+// saveHead saves the current head of the ledger. The head is the number and the hash of the
+// last seal. At the end of the run, the ledger must contain each saved head.
 func (v *witness) saveHead() {
 	head, err := v.w.storage.Ledger.Head(context.Background())
 	if err != nil {

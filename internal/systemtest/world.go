@@ -43,8 +43,8 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// faultsUntil is the end of the faults. Six hours later, an unfinished run counts as
-	// stuck.
+	// faultsUntil is the end of the faults and crashes. Six hours later, an unfinished run
+	// counts as stuck.
 	faultsUntil time.Time
 
 	// If twoProducers is set, two producer processes send the events of the same source
@@ -52,7 +52,7 @@ type world struct {
 	twoProducers bool
 
 	mu         sync.Mutex
-	faultsOver bool // since faultsUntil: no more faults and crashes happen
+	faultsOver bool // true after the time faultsUntil
 	rng        *rand.Rand
 	done       map[string]int   // by group: number of events marked as sent
 	effects    map[string][]int // by group: numbers of the handled events, in the order in which they were handled
@@ -161,11 +161,11 @@ func (w *world) happens(step string) bool {
 	return !w.faultsOver && w.rng.Float64() < odds
 }
 
-// span returns a random duration below most.
-func (w *world) span(most time.Duration) time.Duration {
+// span returns a random duration d with 0 <= d < limit.
+func (w *world) span(limit time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Duration(w.rng.Int64N(int64(most)))
+	return time.Duration(w.rng.Int64N(int64(limit)))
 }
 
 func (w *world) count(n *int) {

@@ -125,9 +125,9 @@ func (b Baseline) write(w io.Writer) error {
 // Filter removes from the report the findings that baseline b accepts, and returns their
 // number. The parameter `file` is the path of the baseline's file.
 //
-// The result `stale` has an entry for accepted findings that the report lacks, for example
-// because a bug was fixed. Count is the number of such findings. Files that exist but were
-// not checked have no stale entries.
+// The result `stale` has the baseline entries for findings that the report lacks, for
+// example because a bug was fixed. The field Count of such an entry is the number of lacking
+// findings. Files that exist but were not checked have no stale entries.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {

@@ -45,8 +45,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			// suiteOf reads the test packages. Files named on the command line have
-			// unknown tests.
+			// Skip test packages: suiteOf reads them together with the package that they
+			// test. Skip files named on the command line: their tests are not known.
 			continue
 		}
 		check, err := sources.mustCheck(p.GoFiles)
@@ -69,7 +69,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// The method `cover` also marks its comment as used, so test every call.
+			// Call the method `cover` for every construction, even after an uncovered one,
+			// because the method also marks ignore comments as used.
 			uncovered := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(uncovered) > 0 {
 				findings = append(findings, missing(code, uncovered[0], suite))

@@ -46,9 +46,10 @@ type unitDiagnostics struct {
 	findings []Finding
 }
 
-// goVet runs the analyzers on the packages by "go vet". The number try is part of the go
-// command's cache key, so a second try does not get the cached diagnostics of the first.
-func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
+// goVet runs the analyzers on the packages by "go vet". The parameter `attempt` is part of
+// the go command's cache key, so a second attempt with another number does not get the
+// cached diagnostics of the first attempt.
+func goVet(ctx context.Context, o Options, attempt int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
 		self, err := os.Executable()
@@ -57,7 +58,7 @@ func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 		}
 		tool = self
 	}
-	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependenciesFlag, try)}
+	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependenciesFlag, attempt)}
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}

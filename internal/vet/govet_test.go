@@ -96,8 +96,8 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// A package must have its findings even if the go command has already cached a result for
-// the package, because an earlier Run checked an importing package.
+// When Run checks a package, the go command also caches results for the imported packages.
+// If a later Run checks one of the imported packages, it must still report its findings.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})

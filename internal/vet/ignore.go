@@ -38,8 +38,8 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance reports as ok whether a comment suppresses SF020 (missing compliance
-// test). The result `native` is true for //sqsfifo:ignore, and false for nolint.
+// ignoresCompliance reports in the result `ok` whether a comment suppresses SF020 (missing
+// compliance test). The result `native` is true for //sqsfifo:ignore, and false for nolint.
 func ignoresCompliance(comment string) (native, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {

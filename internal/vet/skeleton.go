@@ -31,12 +31,14 @@ type Skeleton struct {
 	// use other names.
 	scopes []*types.Scope
 
-	// importable has the paths of the package and its direct imports. They cause no
-	// import cycle.
+	// importable has the paths of the packages whose types the test may name: the tested
+	// package, which contains the test, and its direct imports. An import of any other
+	// package could cause an import cycle.
 	importable map[string]bool
 }
 
-// Skeletons prepares a compliance test for each package in untested, in the same order.
+// Skeletons prepares a compliance test for each package in the list `untested`, in the same
+// order.
 // The Options must be those of the [Run] that reported these packages. Skeletons loads
 // types, so it compiles the imports of the packages.
 func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
@@ -143,11 +145,11 @@ func (s Skeleton) skeleton() ([]byte, error) {
 	names := map[string]string{} // by import path
 	imported := func(path, name string) string {
 		if names[path] == "" {
-			names[path] = s.free(name, names)
+			names[path] = s.unusedName(name, names)
 		}
 		return names[path]
 	}
-	data := map[string]any{"Package": s.Package, "Test": s.free("TestCompliance", nil)}
+	data := map[string]any{"Package": s.Package, "Test": s.unusedName("TestCompliance", nil)}
 	for _, path := range []string{"context", "errors", "testing", "github.com/aws/aws-sdk-go-v2/service/sqs", suitePath} {
 		name := filepath.Base(path)
 		data[name] = imported(path, name)
@@ -192,9 +194,10 @@ func (s Skeleton) skeleton() ([]byte, error) {
 	return code, nil
 }
 
-// free returns name if the package does not declare it and no import in taken uses it.
-// Otherwise it adds the smallest number that makes the name free.
-func (s Skeleton) free(name string, taken map[string]string) string {
+// unusedName returns the name in the parameter `name` if neither the package, nor its tests,
+// nor an import in the map `taken` has this name. Otherwise unusedName appends the smallest
+// number, from 2, that makes the name unused.
+func (s Skeleton) unusedName(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name
 		if n > 1 {

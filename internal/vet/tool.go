@@ -12,12 +12,14 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependenciesFlag makes the binary run by "go vet" also report diagnostics about
-// imported packages, and a marker for each package.
+// dependenciesFlag is the name of a flag. It makes the binary run by "go vet" also report
+// diagnostics about imported packages, and a marker for each package.
 //
-// Without the flag, the go command (1.26) caches imported packages without diagnostics.
-// After a kill at the wrong moment, any cached result may lack them. [Run] then misses
-// the marker, and tries again with another value of the flag to avoid the cache.
+// Without the flag, the go command (1.26) caches results for imported packages without
+// diagnostics, and uses them when these packages are checked later. If the go command is
+// killed at the wrong moment, any cached result may lack its diagnostics and its marker.
+// When [Run] misses a marker, it calls "go vet" again with another value of the flag. The
+// value is part of the cache key, so the go command does not use the cached result.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of an extra diagnostic about each package. A package without this
@@ -76,7 +78,7 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// withMarker returns a copy of analyzer a. The copy also reports the marker in each package.
+// withMarker returns a copy of an analyzer. The copy also reports the marker in each package.
 func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -90,8 +92,9 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 // withDiagnostics makes the request in the parameter `file` include diagnostics. It
 // returns the path of a changed copy, or `file` if nothing must change.
 //
-// If the parameter `all` is false, only requests for the main module change, because the
-// user may check its packages later.
+// If the parameter `all` is false, only requests about packages of the main module change.
+// The user may check such a package later, and the go command may then use the cached result
+// of this request.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {
@@ -108,8 +111,8 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	// With -fix, the request need not change: the go command ignores a cached result that
-	// has no fixes.
+	// With -fix, the request need not change. Its cached result will have no fixes, so a
+	// later "go vet -fix" of the package ignores the result.
 	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}

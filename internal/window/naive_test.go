@@ -56,8 +56,8 @@ type load struct {
 	steps int
 	ids   int           // number of distinct IDs; if it is below steps, IDs repeat
 	pause time.Duration // longest pause between two steps
-	// SQS answers most sends immediately. It answers one send in lateOneIn much later, or
-	// never.
+	// On average, one of lateOneIn sends gets its answer later, or never. All other sends
+	// get the answer immediately.
 	lateOneIn int
 }
 

@@ -232,8 +232,8 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 }
 
 // expire drops expired records, oldest first, at most one chunk in each call. It returns
-// the number of dropped records, but does not count a record that was freed before, for
-// example by Delete.
+// the number of dropped records, but does not count a record that an earlier call, for
+// example Delete, had freed.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
@@ -246,9 +246,12 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks at most siftedPerPut records and drops expired ones, oldest first. It stops
-// at the first live record, unless most of its chunk has expired (isDue). The result does
-// not count records freed before.
+// sift checks at most siftedPerPut records, oldest first, and drops the expired records. At
+// a live record it usually stops. But if most of the record's chunk has expired (isDue) and
+// a position is free, sift moves the record to the new position and continues.
+//
+// The result counts the dropped records, except records that an earlier call, for example
+// Delete, had freed.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {

@@ -237,7 +237,8 @@ func TestAFullShardRefuses(t *testing.T) {
 // record. The method `insert` must refuse a key only after both buckets are full.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	// Keys of alike have the same tag and the same two buckets: the first and the last.
+	// The function `alike` makes different keys with the same tag and the same two buckets,
+	// the first and the last bucket of the index.
 	alike := func(i int) Key { return Key{high: uint64(i) << tagBits, low: 1<<64 - 1<<32} }
 	require.True(t, one.extend())
 	for i := range 2 * bucketLen {

@@ -11,19 +11,20 @@ const (
 	// must be short, because the caller may hold a lock.
 	sweptPerCall = 1 << 15
 
-	// With at most gatherLimit records, Sweep returns the window to one shard. The limit
-	// is far below fewRecords, to avoid repeated changes.
+	// If at most gatherLimit records remain in several shards, Sweep moves them into one
+	// shard. The limit is far below fewRecords, so that the window seldom changes between one
+	// shard and several.
 	gatherLimit = fewRecords / 8
 )
 
-// Sweep frees the records that are [Outside] at now, and their memory. The method Put
-// also frees old records, but a program may have no new records for a while. It should
+// Sweep frees the records that are [Outside] at the time `now`, and their memory. The method
+// Put also frees old records, but a program may have no new records for a while. It should
 // then call Sweep, for example once a minute.
 //
-// One call checks at most about 34,000 records. If done is false, call Sweep again to
-// check the others. The result `left` is the number of remaining records.
+// One call checks at most about 34,000 records. If the result `done` is false, call Sweep
+// again to check the others. The result `left` is the number of remaining records.
 //
-// If done is true, the remaining records are [Inside] or [Unsure], with one exception: a
+// If `done` is true, the remaining records are [Inside] or [Unsure], with one exception: a
 // record with a To before the time of its Put may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {

@@ -121,11 +121,13 @@ func (w *Window[V]) Clear() {
 	w.shards = newShards[V](1)
 }
 
-// Lookup returns the record of k and its state at now. If the state is [Outside], the
-// record is zero. The states of a record are
-//   - Inside until five minutes after From, the start of the send;
-//   - Unsure until five minutes and Slack after To, the answer to the send;
-//   - Outside later, or without a record. If To is zero (no answer), Unsure does not end.
+// Lookup returns the record of k and its state at the time `now`. The state is
+//   - [Inside] until five minutes after Record.From, the start of the send;
+//   - then [Unsure] until five minutes and Options.Slack after Record.To, the arrival of the
+//     answer. If Record.To is zero (no answer), the state stays Unsure;
+//   - then [Outside]. It is also Outside if the window has no record of k.
+//
+// If the state is Outside, Lookup returns the zero Record.
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	r, state, _ := w.LookupAt(now, k, 0)
 	return r, state
@@ -138,14 +140,16 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 // A change of the window may make a Place invalid. A call detects this and searches.
 type Place uint64
 
-// nowhere marks the Place of a key without a record. The other bits are then Window.adds:
-// each added record makes the Place invalid. Otherwise, the Place is the record's
-// position plus 1.
+// nowhere is the highest bit of a Place. The bit is set if the key has no record. The lower
+// bits of such a Place are the value of Window.adds, so each added record makes the Place
+// invalid.
+//
+// The Place of a key with a record is the record's position plus 1.
 const nowhere Place = 1 << 63
 
-// LookupAt is like [Window.Lookup], but faster with the hint place: the Place that an
-// earlier call returned for k, or zero for no hint. LookupAt returns the Place for the
-// next call.
+// LookupAt is like [Window.Lookup], but the parameter `place` can save the search. It is the
+// Place that an earlier call returned for k, or zero for no hint. LookupAt returns the Place
+// for the next call.
 func (w *Window[V]) LookupAt(now time.Time, k Key, place Place) (Record[V], State, Place) {
 	r, place := w.find(k, place)
 	if r == nil {
@@ -176,15 +180,16 @@ func (w *Window[V]) find(k Key, place Place) (*record[V], Place) {
 	return nil, nowhere | Place(w.adds)
 }
 
-// Put sets or replaces the record of k, and frees some records that are [Outside] at now.
+// Put sets or replaces the record of k, and frees some records that are [Outside] at the
+// time `now`.
 func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	_, err := w.PutAt(now, k, 0, r)
 	return err
 }
 
-// PutAt is like [Window.Put], but faster with the hint place: the Place that an earlier
-// call returned for k, or zero for no hint. PutAt returns the Place for the next call, or
-// zero with an error.
+// PutAt is like [Window.Put], but the parameter `place` can save the search. It is the Place
+// that an earlier call returned for k, or zero for no hint. PutAt returns the Place for the
+// next call, or zero with an error.
 func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
@@ -232,8 +237,8 @@ func (w *Window[V]) Delete(k Key) {
 // may have expired (state [Outside]) but are not freed yet. Held takes constant time.
 func (w *Window[V]) Held() int { return w.live }
 
-// Len returns the number of records that are [Inside] or [Unsure] at now. Len reads
-// every record.
+// Len returns the number of records that are [Inside] or [Unsure] at the time `now`. Len
+// reads every record.
 func (w *Window[V]) Len(now time.Time) int {
 	n := 0
 	for range w.All(now) {
@@ -242,8 +247,8 @@ func (w *Window[V]) Len(now time.Time) int {
 	return n
 }
 
-// All yields the records [Inside] or [Unsure] at now, in no particular order. The window
-// must not change meanwhile.
+// All yields the records that are [Inside] or [Unsure] at the time `now`, in no particular
+// order. The window must not change meanwhile.
 func (w *Window[V]) All(now time.Time) iter.Seq2[Record[V], State] {
 	return func(yield func(Record[V], State) bool) {
 		at := w.offset(now)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// completeGoMod writes the go.mod for this run, a new one if the module has none. If repos
-// is not nil, completeGoMod copies the folders outside of the module that `replace` lines
-// name, and changes these lines to the copies.
+// completeGoMod completes the module's go.mod for this run, or writes a new one if the module
+// has none. A `replace` line may name a folder outside of the module. If repos is not nil,
+// completeGoMod copies each such folder, and makes the line name the copy.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name) // #nosec G304 -- the go.mod of a module listed in modules.go

@@ -9,8 +9,9 @@ type module struct {
 	// are allowed.
 	control bool
 
-	// git is true for a module that the module proxy may refuse. Local repositories (flag
-	// -git) come first. A module that is in neither is skipped.
+	// git is true for a module that the module proxy may refuse. If a local repository (flag
+	// -git) has the module, the module is read from there, otherwise from the proxy. If the
+	// proxy refuses it, the module is skipped.
 	git    bool
 	subdir string // folder of the module in its repository
 
@@ -19,7 +20,7 @@ type module struct {
 }
 
 // corpus lists modules that send to SQS or SNS, and control modules, which use only
-// standard queues. Every public module proxy serves the modules without "git: true".
+// standard queues. Every public module proxy serves the modules whose field `git` is false.
 var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", sum: "h1:qN4/0vtutn97f1X5ziisf3WXuaFL9AR0FIRnyJRYzgA=", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", sum: "h1:4oOnHs4J41X9n+7MucFjA3I5i5MtasjWTnIY27q5Qkw=", packages: []string{"./notify/..."}},

@@ -136,7 +136,8 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 `
 
 // file returns the new text of findings.txt: the findings of this run with their labels.
-// For modules that were not analyzed in this run, file keeps the labels in known.
+// For a module that was not analyzed in this run, the text has the findings and labels of
+// the map `known`.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

@@ -47,22 +47,22 @@ func newPart(name string, meters *metric.MeterProvider, change func(*sqsfifo.Con
 	return q, p, err
 }
 
-// failingStore is a store with two faults: fails makes all claims fail, and drops makes
-// the recording of results fail.
+// failingStore is a store with two faults. While claimsFail is true, all claims fail. While
+// finishFails is true, the store does not record results.
 type failingStore struct {
 	idempotency.Store
-	fails, drops atomic.Bool
+	claimsFail, finishFails atomic.Bool
 }
 
 func (s *failingStore) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
-	if s.fails.Load() {
+	if s.claimsFail.Load() {
 		return nil, errors.New("the disk is full")
 	}
 	return s.Store.ClaimBatch(ctx, claims)
 }
 
 func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempotency.Ending) error {
-	if s.drops.Load() {
+	if s.finishFails.Load() {
 		return idempotency.ErrClosed
 	}
 	return s.Store.Finish(ctx, ref, e)
@@ -79,23 +79,23 @@ func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	if _, err := p.Send(ctx, scene{ID: "first"}); err != nil {
 		return err
 	}
-	store.fails.Store(true)
-	restored := time.AfterFunc(faultTime, func() { store.fails.Store(false) })
+	store.claimsFail.Store(true)
+	restored := time.AfterFunc(faultTime, func() { store.claimsFail.Store(false) })
 	defer restored.Stop()
 	if _, err := p.Send(ctx, scene{ID: "waits"}); err != nil {
 		return err
 	}
-	store.drops.Store(true)
+	store.finishFails.Store(true)
 	receipt, err := p.Send(ctx, scene{ID: "lost"})
-	store.drops.Store(false)
+	store.finishFails.Store(false)
 	if err == nil && !receipt.Unrecorded {
 		return errors.New("the receipt of a lost result does not say so")
 	}
 	return err
 }
 
-// memoryPart makes the alert about a producer's memory for keys fire: the memory has 95 of
-// at most 100 keys. The alert ends when the producer is closed.
+// memoryPart triggers the alert about a producer's memory for keys: the memory has 95 of at
+// most 100 keys. The alert ends when the producer is closed.
 func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	const limit = 100
 	_, p, err := newPart("small.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.Memory.MaxKeys = limit })

@@ -26,7 +26,8 @@ func TestNoDatabase(t *testing.T) {
 	require.Error(t, run(t.Context(), []string{filepath.Join(t.TempDir(), "missing", "events.db")}, &strings.Builder{}))
 }
 
-// A second run uses the same database file, and does not send its scenes again.
+// A second run with the same database file fails, because the scenes of the first run are
+// already in the database. The scenes are not sent again.
 func TestSecondRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events?.db")
 	require.NoError(t, run(t.Context(), []string{path}, &strings.Builder{}))

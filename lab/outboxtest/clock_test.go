@@ -49,8 +49,8 @@ func TestClockSetBack(t *testing.T) {
 				if restart {
 					stop()
 				}
-				// Imitate a clock that was set back by 300 s, 400 s after the first
-				// attempt.
+				// Imitate this change: 400 s after the first attempt, the clock is set back
+				// by 300 s.
 				_, err := db.Exec(`UPDATE outbox_attempts SET first_attempt = first_attempt - $1`, (400*time.Second - step).Microseconds())
 				require.NoError(t, err)
 				_, err = db.Exec(`UPDATE outbox_leader SET seen_at = seen_at + $1, lease_until = CASE WHEN lease_until = 0 THEN seen_at + $2 ELSE lease_until + $1 END`,

@@ -211,7 +211,7 @@ func TestUnconfirmedMarks(t *testing.T) {
 	_, db := d.box(t)
 	addMany(t, must(outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})), db, "g", 3)
 	f := &faults{source: d.source, rng: rand.New(rand.NewPCG(1, 1))}
-	faulty := sql.OpenDB(&unconfirmed{faults: f, match: "INSERT INTO outbox_attempts"})
+	faulty := sql.OpenDB(&unconfirmedConnector{faults: f, match: "INSERT INTO outbox_attempts"})
 	defer faulty.Close()
 	box, err := outbox.Open(t.Context(), outbox.Config{DB: faulty, Dialect: outbox.SQLite})
 	require.NoError(t, err)
@@ -233,14 +233,15 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// unconfirmed makes connections. If a transaction has executed a statement with the text in
-// the field `match`, Commit commits and then returns an error.
-type unconfirmed struct {
+// unconfirmedConnector is a driver.Connector. If a transaction of one of its connections has
+// executed a statement with the text in the field `match`, Commit commits and then returns
+// an error.
+type unconfirmedConnector struct {
 	*faults
 	match string
 }
 
-func (u *unconfirmed) Connect(ctx context.Context) (driver.Conn, error) {
+func (u *unconfirmedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := u.faults.Connect(ctx)
 	if err != nil {
 		return nil, err

@@ -153,8 +153,8 @@ func TestLateAssumeSent(t *testing.T) {
 }
 
 // The relay ends a running send when the time ResendFor is over, and the row is then late.
-// After a later retry by the sender, SQS could have the message twice, because SQS may have
-// forgotten the first attempt.
+// If the send continued, the sender could retry when SQS may already have forgotten the first
+// attempt. SQS could then store the message twice.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listen calls wake for each notification of the channel until ctx ends. Then it closes
-// the returned channel.
+// listen calls the function `wake` for each notification of a PostgreSQL channel until ctx
+// ends. Then it closes the returned Go channel.
 func listen(t *testing.T, ctx context.Context, d database, channel string, wake func()) <-chan struct{} {
 	t.Helper()
 	conn, err := pgx.Connect(ctx, d.source)

@@ -324,23 +324,23 @@ func TestGoroutinesAreBounded(t *testing.T) {
 			msgs = append(msgs, build(t, fmt.Sprintf("%04d-0", g), fmt.Sprintf("g%04d", g)), build(t, fmt.Sprintf("%04d-1", g), fmt.Sprintf("g%04d", g)))
 		}
 		add(t, box, db, msgs...)
-		h := &holder{held: make(chan func(), groups)}
+		h := &holder{confirms: make(chan func(), groups)}
 		before := runtime.NumGoroutine()
 		_, stop := start(t, box, h, func(c *outbox.RelayConfig) { c.Groups = groups })
-		eventually(t, "all groups are under way", func() bool { return len(h.held) == groups })
+		eventually(t, "all groups are under way", func() bool { return len(h.confirms) == groups })
 		assert.Less(t, runtime.NumGoroutine(), before+20)
 		for range 2 * groups {
-			(<-h.held)()
+			(<-h.confirms)()
 		}
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
 	})
 }
 
-// holder is a Sender that delays answers. Each send puts a function into the channel held,
-// and the test calls the function to confirm the send.
-type holder struct{ held chan func() }
+// holder is a Sender that delays answers. Each send puts a function into the channel
+// `confirms`, and the test calls the function to confirm the send.
+type holder struct{ confirms chan func() }
 
 func (h *holder) SendMessageAsync(_ context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
-	h.held <- func() { done(sqsfifo.Receipt{MessageID: m.DedupeKey, SequenceNumber: "1"}, nil) }
+	h.confirms <- func() { done(sqsfifo.Receipt{MessageID: m.DedupeKey, SequenceNumber: "1"}, nil) }
 }

@@ -217,7 +217,7 @@ func testStore(t *testing.T, ledger bool) {
 }
 
 // storageIn migrates the database and returns it in the form that package storetest uses.
-// If ledger is set, the stores keep a ledger.
+// If the parameter `ledger` is true, the stores keep a ledger.
 func storageIn(t *testing.T, d database, ledger bool) storetest.Storage {
 	t.Helper()
 	if err := sqlstore.Migrate(t.Context(), d.open(t), d.dialect); err != nil {

@@ -260,7 +260,7 @@ func TestUnconfirmedCommit(t *testing.T) {
 
 // held starts a claim in another goroutine and returns when the claim has begun its
 // transaction and waits there. After release(), the claim continues, and its error, or
-// nil, is sent to answered.
+// nil, is sent to the channel `answered`.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})

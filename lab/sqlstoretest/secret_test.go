@@ -63,8 +63,9 @@ func TestLedgerSecret(t *testing.T) {
 				t.Errorf("purged %d, want 4", n)
 			}
 			advance(-time.Hour)
-			// The clock was set back. The next claim therefore makes order-c and order-f
-			// unresolved.
+			// The clock was set back, so the store cannot know how long ago the operations
+			// in progress, order-c and order-f, began. The next claim detects the change
+			// and makes them unresolved.
 			claim(t, s, of("g"), idempotency.New)
 
 			head := seal(t, sealer(t, s.Ledger()))

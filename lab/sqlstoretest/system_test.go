@@ -45,9 +45,10 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 // with random crashes, the ledger has each confirmed change exactly once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of edit of the ledger. Edits with "ledger" in the name do
-// not match a hash in the ledger or a hash saved elsewhere. The other edits also replace the
-// hashes, but contradict the recorded answers of the store.
+// The simulation detects each kind of edit of the ledger. Hashes reveal the edits with
+// "ledger" in the name: the edited ledger does not match its own hashes or a head saved
+// elsewhere. The other edits replace all hashes of the ledger, and no head is saved
+// elsewhere. Only the recorded answers of the store reveal them.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

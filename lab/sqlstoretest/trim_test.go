@@ -92,7 +92,8 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// A head stored elsewhere reveals a forged ledger that looks trimmed.
+		// A forged ledger may look like a trimmed ledger. A head that was stored elsewhere
+		// reveals the forgery.
 		other := last
 		other.Hash[0]++
 		if _, err := l.Verify(t.Context(), other); err == nil {
@@ -153,8 +154,9 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	}
 }
 
-// The documented database rights suffice for a store with a ledger. They suffice even after
-// a restore into another server, when the first store begins a new epoch of the ledger.
+// The documented database rights suffice for a store with a ledger, even for the first store
+// opened after a restore of the database into another server. This store begins a new epoch
+// of the ledger.
 func TestLeastPrivilege(t *testing.T) {
 	d := newPostgreSQL(t)
 	admin := d.open(t)

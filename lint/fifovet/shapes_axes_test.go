@@ -86,8 +86,8 @@ var carriers = []carrier{
 type sender struct {
 	name       string
 	decl, send string
-	attributes string // type of a map of attributes
-	value      string // one attribute value
+	attributes string // Go type of the map of attributes
+	value      string // Go text of one value in this map
 	limit      string
 }
 
@@ -98,8 +98,9 @@ const (
 	v2Value = `types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(%s)}`
 	far     = `"QueueUrl"`
 
-	// Parameters and arguments of a function that sends, with the placeholders of a
-	// sender.
+	// A sender may send through a helper function. fieldParams has the parameters of the
+	// helper, fieldArgs has the arguments of its call, and ownInput is the message. For the
+	// placeholders, see type sender.
 	fieldParams = `body string, url string, <group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>`
 	fieldArgs   = `%body, %url, <group %group,> <dedup %dedup,> <attributes %attributes,>`
 	ownInput    = `&sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, <group MessageGroupId: &group,> <dedup MessageDeduplicationId: &dedup,> <attributes MessageAttributes: attributes,>}`
@@ -140,7 +141,7 @@ var surroundings = []surrounding{
 	{"under a lock", "mutex.Lock(); defer mutex.Unlock(); {", "}"},
 }
 
-// queue is Go code for the URL of a queue or the ARN of a topic.
+// queue describes Go code that computes the URL of a queue or the ARN of a topic.
 type queue struct {
 	name, pre, expr string
 	certain         bool // the source shows that the queue is FIFO
@@ -156,7 +157,8 @@ var queues = []queue{
 }
 
 // fill replaces the placeholders in a sender's code. For example, "<group f(%group)>"
-// becomes "f(e.Account)" if fields["group"] is "e.Account", and "" if fields has no group.
+// becomes "f(e.Account)" if fields["group"] is "e.Account", and "" if the map `fields` has
+// no group.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

@@ -16,8 +16,8 @@ type shape struct {
 	code    string // Go text of the function with the call site
 }
 
-// function returns the Go text of a call site: the declarations in decl, and a function
-// with the statements in body.
+// function returns the Go text of a call site: the given declarations, and a function with
+// the given statements.
 func function(decl, body string) string {
 	if decl != "" {
 		decl = strings.ReplaceAll(decl, "; func ", "\nfunc ") + "\n"
@@ -86,8 +86,7 @@ func shapesOf() []shape {
 				if w.name == "in a literal" || w.name == "in a loop" {
 					w = surroundings[0]
 				}
-				// SF007 does not report this sender: a whole batch with one random group ID is in
-				// order.
+				// Skip this sender: SF007 accepts one random group ID for a whole batch.
 				if s.name == "v2 batch by append" {
 					continue
 				}
@@ -207,9 +206,13 @@ func shapesOf() []shape {
 // body, such as time.Now().
 type body struct {
 	name, decl, pre, expr string
-	fixed                 string // if not "", replaces expr in the correct call site
-	clock                 bool   // the placeholder "@" needs a time.Time
-	limit                 string
+
+	// fixed is the expression for the call site that breaks no rule. If it is empty, both
+	// call sites use expr.
+	fixed string
+
+	clock bool // the placeholder "@" needs a time.Time
+	limit string
 }
 
 var bodies = []body{

@@ -20,9 +20,12 @@ import (
 // begins with a comment "site name: right" or "site name: wrong SF001" (the code breaks the
 // rule), and ends at the next such comment.
 type site struct {
-	name   string
-	rule   string // the rule that the code breaks, or ""
-	callee string // function with the finding, if the site only calls this function
+	name string
+	rule string // the rule that the code breaks, or ""
+
+	// callee names the called function in which the analyzer must report the finding. It
+	// is "" if the finding is in the site itself.
+	callee string
 
 	pos, end token.Pos
 }

@@ -90,8 +90,8 @@ func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	return []*analysis.Analyzer{withoutRelated(fifovet.Analyzer)}, nil
 }
 
-// withoutRelated returns a copy of analyzer a. The copy removes the related places from its
-// diagnostics, because golangci-lint would report each place as a separate finding.
+// withoutRelated returns a copy of an analyzer. The copy removes the related places from
+// its diagnostics, because golangci-lint would report each place as a separate finding.
 func withoutRelated(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {

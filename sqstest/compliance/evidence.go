@@ -38,8 +38,8 @@ type evidence struct {
 	// afterTimeout has the stored messages of event 0, whose first answer was lost.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events in stored order. The queue throttled its first
-	// calls.
+	// ordered has the messages of all events in stored order. Send put them into one queue,
+	// which refused the first throttledCalls send calls with a throttle error.
 	ordered []sqstest.Message
 
 	storm loadCounts
@@ -58,10 +58,10 @@ func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (
 	e := &evidence{organization: s.Organization}
 	var err error
 	for _, step := range []func(){
-		func() { e.first, err = s.each(ctx) },
-		func() { e.second, err = s.each(ctx) },
+		func() { e.first, err = s.sendSeparately(ctx) },
+		func() { e.second, err = s.sendSeparately(ctx) },
 		func() { e.replayStored, e.replaySuppressed, err = s.replay(ctx) },
-		func() { letTimePass(time.Hour); e.later, err = s.each(ctx) },
+		func() { letTimePass(time.Hour); e.later, err = s.sendSeparately(ctx) },
 		func() { e.afterTimeout, err = s.underFault(ctx, sqstest.LoseAnswer(), 1, 1) },
 		func() { e.ordered, err = s.underFault(ctx, sqstest.Throttle(), throttledCalls, len(s.Events)) },
 		func() {
@@ -93,9 +93,9 @@ func (s Suite[T]) send(ctx context.Context, q *sqstest.Queue, event int) error {
 	return nil
 }
 
-// each sends every event to a new queue and returns the stored messages, one for each
-// event.
-func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
+// sendSeparately sends every event, each to a separate new queue. It returns the stored
+// messages, one for each event.
+func (s Suite[T]) sendSeparately(ctx context.Context) ([]sqstest.Message, error) {
 	var out []sqstest.Message
 	for i := range s.Events {
 		q, err := newQueue()
@@ -194,8 +194,9 @@ const (
 	// messages of the function `background`.
 	stormProducerShare = 10
 
-	// A duplicate attempt comes at most stormSafe events (200 s) after its original. In real
-	// time, the test's run may take the other 100 s of the window.
+	// A duplicate attempt comes at most stormSafe events after its original. For these events
+	// retryStorm advances the queue's clock by 200 s. The clock also follows real time, so
+	// the sends may take up to 100 s of real time before the five minutes are over.
 	stormSafe = 200 * stormRate
 )
 

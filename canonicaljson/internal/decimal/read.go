@@ -21,15 +21,17 @@ const Infinity = 0x7FF << 52
 // Nearest returns the bits of the double nearest to w*10^q, ties to even. The argument w
 // has at most [MaxDigits] digits. A value beyond the finite doubles becomes [Infinity].
 //
-// In rare cases Nearest cannot decide between two neighbours. Then exact is false, and the
-// caller must use [Parse].
+// In rare cases Nearest cannot decide between two neighbours. Then the result `exact` is
+// false, and the caller must use [Parse].
 //
 // The method is the algorithm of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte per
 // Second, 2021). It multiplies w by the highest 64 bits of 10^q, and by the next 64 bits if
 // the first product does not decide the rounding.
 func Nearest(w uint64, q int) (b uint64, exact bool) {
 	switch {
-	case w == 0 || q < minPower: // below 10^19 * 10^-343
+	case w == 0 || q < minPower:
+		// If q < minPower, the value is below 10^19 * 10^-343. This is less than half of the
+		// smallest double, 5e-324.
 		return 0, true
 	case q > maxPower:
 		return Infinity, true
@@ -55,8 +57,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	// (217706*q)>>16 is floor(log2(10^q)), and 1023 is the bias of a double's exponent.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// The double is subnormal. Round by the first bit that it lacks. This is never a
-		// tie: ties have more than 19 digits.
+		// The double is subnormal, so it keeps fewer bits of the mantissa. Round up if the
+		// highest dropped bit is 1. This is never a tie: ties have more than 19 digits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // may be 1<<52: the smallest normal double
@@ -83,11 +85,11 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 // two doubles has at most 767 digits.
 const maxKept = 800
 
-// Parse returns the bits of the double nearest to text times 10^power, ties to even. A
-// value beyond the finite doubles becomes [Infinity].
+// Parse returns the bits of the double nearest to a decimal number times 10^power, ties to
+// even. A value beyond the finite doubles becomes [Infinity].
 //
-// The argument `text` consists of digits and at most one point. The sum of its length and the
-// magnitude of power must fit into an int.
+// The argument `text` is the decimal number. It consists of digits and at most one point. The
+// sum of its length and the magnitude of the argument `power` must fit into an int.
 func Parse(text []byte, power int) uint64 {
 	var digits [maxKept + 1]byte
 	n, places, more := 0, 0, false
@@ -151,8 +153,9 @@ func round(b uint64, digits []byte, power int) uint64 {
 	} else {
 		unit.mulPowerOfFive(-power)
 	}
-	// order compares the exact number with the midpoint of the doubles b and b+1, like
-	// cmp.Compare.
+	// order compares the exact number with a midpoint, and returns the same result as
+	// cmp.Compare. The midpoint is between the double with the bits b and the next higher
+	// double, with the bits b+1.
 	order := func(b uint64) int {
 		c, e := b&(1<<52-1), max(int(b>>52), 1)
 		if b>>52 != 0 {

@@ -37,7 +37,8 @@ func Shortest(b uint64) (d uint64, k int) {
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
 	if lowerIsCloser {
-		lower = middle - 1             // half way to the next lower double, 2 units away
+		// The next lower double is only 2 units below middle. The interval ends half way.
+		lower = middle - 1
 		k = (q*1262611 - 524031) >> 22 // floor(log10(3/4 * 2^q))
 	}
 	shift := uint(q + (-k*1741647)>>19 + 1) // 1 to 4
@@ -57,7 +58,7 @@ func Shortest(b uint64) (d uint64, k int) {
 	s := middle / 4
 	if s >= 10 {
 		// Try one digit less: at most one of t*10^(k+1) and (t+1)*10^(k+1) is in the
-		// interval. The factor 40 converts them to the unit 10^k/4.
+		// interval. The unit of lower and upper is now 10^k/4, and 10^(k+1) is 40 units.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -82,14 +83,16 @@ func Shortest(b uint64) (d uint64, k int) {
 }
 
 // mulOdd returns the highest 64 bits of the product of n and a rounded power of ten, the
-// 128-bit number (high, low). If the rest of the product is not zero, mulOdd sets the
-// lowest bit of the result.
+// 128-bit number with the halves `high` and `low`. If the rest of the product is not zero,
+// mulOdd sets the lowest bit of the result.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
 	sum, carry := bits.Add64(y0, x1, 0)
 	y1 += carry
-	if sum > 1 { // a sum of 1 may come from the rounding of the power
+	// The power was rounded up. If sum is 1, the rest of the product with the exact power may
+	// be zero.
+	if sum > 1 {
 		y1 |= 1
 	}
 	return y1
@@ -132,7 +135,8 @@ func Len(d uint64) int {
 // Append appends d*10^k to dst in the layout of ECMA-262, with a minus sign if negative is
 // true. The argument d has at most 17 digits and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// A number needs less than 40 bytes, but stores of eight bytes write past its end.
+	// A number needs less than 40 bytes. But word.Store64 always writes eight bytes, and so
+	// may write past the end of the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
@@ -191,8 +195,9 @@ func appendExponent(dst []byte, e int) []byte {
 	return append(dst, '0'+byte(e%10))
 }
 
-// putDigits writes the count digits of d, at most 17, from dst[n] on. It may also overwrite
-// the bytes after the digits, up to dst[n+16].
+// putDigits writes the digits of d, the first to dst[n]. The argument `count` is the number
+// of digits, at most 17. putDigits may also overwrite the bytes after the digits, up to
+// dst[n+16].
 func putDigits(dst []byte, n int, d uint64, count int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)
@@ -205,7 +210,7 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is like putDigits but inserts a decimal point. The argument whole is the number
+// putPoint is like putDigits but inserts a decimal point. The argument `whole` is the number
 // of digits before the point, with 0 < whole < count. putPoint may also overwrite the bytes
 // after the digits, up to dst[n+17].
 func putPoint(dst []byte, n int, d uint64, count, whole int) {

@@ -15,11 +15,12 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others finds the first byte of w other than a decimal digit. The lowest set bit of
-// marks is the highest bit of this byte. Without such a byte, marks is zero. Higher bits
-// of marks may be wrong, because of carries between bytes.
+// Others finds the first byte of w that is not a decimal digit. If all bytes are digits, the
+// result `marks` is zero. Otherwise its lowest set bit is the highest bit of the found byte,
+// so bits.TrailingZeros64(marks)/8 is the index of this byte. The higher bits of `marks` may
+// be wrong, because of carries between bytes.
 //
-// In values, each digit of w is replaced by its value, 0 to 9.
+// The result `values` is w with each digit replaced by its value, 0 to 9.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High
@@ -40,8 +41,8 @@ func Digits(d uint64) uint64 {
 }
 
 // Number returns the decimal number of eight digits. Each byte of the argument is the value
-// of one digit, 0 to 9, with the first digit in the lowest byte. The function [Others]
-// returns values in this form.
+// of one digit, 0 to 9, with the first digit in the lowest byte. The result `values` of the
+// function [Others] has this form.
 func Number(values uint64) uint64 {
 	w := values*10 + values>>8
 	return ((w&0xFF000000FF)*(100+1000000<<32) + (w>>16&0xFF000000FF)*(1+10000<<32)) >> 32

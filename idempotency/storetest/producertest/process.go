@@ -103,9 +103,9 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire is the SQS client of a process. It ignores the options of a request, so the
-// producer cannot see that a failed request never left the machine. For the producer, SQS
-// may then have stored the event.
+// wire is the SQS client of a process. A producer passes options with each request, to
+// observe whether the request leaves the machine. The wire ignores these options. After a
+// failed request the producer must therefore assume that SQS may have stored the event.
 type wire struct {
 	*sqstest.Queue
 	process     *process
@@ -125,8 +125,9 @@ func (c *wire) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInp
 	return request(c, func() (*sqs.SendMessageBatchOutput, error) { return c.Queue.SendMessageBatch(ctx, in) })
 }
 
-// request makes a request by calling the function `do`. If the process has crashed, or
-// crashes before this request, request does not call do.
+// request calls the function `do`, which sends one message or batch to the queue. If the
+// process has crashed, or must crash before it sends, request returns errCrashed without a
+// call of `do`.
 func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	if c.crashes == beforeRequest {
 		c.process.crash()

@@ -163,8 +163,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// The changed message has another deduplication ID, so SQS would store a resend. The
-	// attempt counts as not stored.
+	// SQS stored the changed message under another deduplication ID, so it would not drop
+	// a resend of the event. The attempt therefore counts as not stored.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())

@@ -180,8 +180,9 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// Record compares with the group's highest sequence number at the start of the
-	// submission's first attempt.
+	// The method Record compares the sequence number in SQS's answer with the group's
+	// highest number that was known at the start of the submission's first attempt.
+	// Numbers learned afterwards do not count.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

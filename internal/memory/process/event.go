@@ -86,7 +86,8 @@ func (m *Memory) separateKey(e *Event) window.Key {
 }
 
 // collision returns the difference between two events with the same dedupe key, as a Kind.
-// f is the new event's fingerprint, and earlier is the fingerprint in the record.
+// f is the new event's fingerprint. The parameter `earlier` is the fingerprint in the
+// record.
 func (f fingerprint) collision(earlier fingerprint) Kind {
 	switch {
 	case f.same == earlier.same:

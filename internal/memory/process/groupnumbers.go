@@ -24,8 +24,8 @@ const (
 
 func (w *groupNumbers) set(group uint64) *numberSet { return &w.sets[group&uint64(len(w.sets)-1)] }
 
-// of returns the highest known sequence number of a group, or zero.
-func (w *groupNumbers) of(group uint64) sequence {
+// highest returns the highest known sequence number of a group, or zero.
+func (w *groupNumbers) highest(group uint64) sequence {
 	if len(w.sets) == 0 {
 		return 0
 	}

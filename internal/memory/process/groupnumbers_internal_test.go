@@ -20,7 +20,7 @@ func TestARecordIsOneCacheLine(t *testing.T) {
 func TestGroupNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var w groupNumbers
-	assert.Zero(t, w.of(1))
+	assert.Zero(t, w.highest(1))
 	model := map[uint64]sequence{}
 	now := sequence(1)
 	groups := make([]uint64, 3*maxEntries)
@@ -34,13 +34,13 @@ func TestGroupNumbers(t *testing.T) {
 		w.raise(group, number)
 		w.raise(group, 0)
 		model[group] = max(model[group], number)
-		if got := w.of(group); got > model[group] || got < number {
+		if got := w.highest(group); got > model[group] || got < number {
 			t.Fatalf("got %d, want %d, at least %d", got, model[group], number)
 		}
 	}
 	known := 0
 	for group, want := range model {
-		if got := w.of(group); got != 0 {
+		if got := w.highest(group); got != 0 {
 			require.Equal(t, want, got)
 			known++
 		}
@@ -48,7 +48,7 @@ func TestGroupNumbers(t *testing.T) {
 	assert.Equal(t, maxSets, len(w.sets))
 	assert.Greater(t, known, maxEntries*99/100)
 	w.clear()
-	assert.Zero(t, w.of(groups[0]))
+	assert.Zero(t, w.highest(groups[0]))
 }
 
 // The table keeps the sequence numbers of all 10,000 groups, and has at most ten times as
@@ -61,7 +61,7 @@ func TestFewGroupNumbersAreKept(t *testing.T) {
 	}
 	rng = rand.New(rand.NewPCG(2, 2))
 	for i := range sequence(10_000) {
-		require.Equal(t, 1+i, w.of(rng.Uint64()))
+		require.Equal(t, 1+i, w.highest(rng.Uint64()))
 	}
 	assert.Less(t, len(w.sets)*entriesPerSet, 10*10_000)
 }

@@ -103,9 +103,12 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 	assert.Equal(t, process.InDoubt, known.State)
 }
 
-// The waiting submission's event has a separate record, because its dedupe key had the
-// record of another event, which is gone. Right after a suspension, a later submission of
-// the event must not get a record under the dedupe key, which would hide the separate one.
+// Two events have the same dedupe key. The record under this key is for the first event,
+// so the second event got a separate record, under another key. SQS refused the first
+// event, and the Memory freed the first event's record. A submission of the second event
+// waits. Right after a suspension, a later submission of the second event must not get a
+// new record under the dedupe key: the Memory would find the new record instead of the
+// separate record.
 func TestSeparateRecordRightAfterASuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")

@@ -134,9 +134,11 @@ func (m *Memory) Wall(i Instant) time.Time {
 // Conclude forbids further attempts of a submission: no later Admit of the submission
 // returns Go. Conclude is safe while another goroutine calls Admit or Record.
 //
-// Conclude returns the current knowledge of the event. For a stored event, duplicate is
-// false only if SQS confirmed an attempt of this submission and Record reported no
-// duplicate. If the event is not stored, duplicate is false.
+// Conclude returns the current knowledge of the event. The result `duplicate` is true if
+// SQS has stored the event, and one of these conditions holds:
+//
+//   - SQS confirmed no attempt of this submission.
+//   - SQS confirmed an attempt of this submission, but Record reported a duplicate.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,8 +156,9 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sub.made == 0 {
-		// Call this before m.waiting grows: without a waiting submission, it lets records
-		// from before a suspension expire.
+		// Call expiryTime before m.waiting counts this submission. If no other submission
+		// is waiting, expiryTime lets records from before a suspension expire: this new
+		// submission does not need them.
 		m.expiryTime(now)
 		sub.made = now
 		m.waiting.Add(1)
@@ -226,15 +229,16 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, allowCollision b
 	}
 	*sub = started
 	if sub.firstAttempt == 0 {
-		sub.firstAttempt, sub.priorID, sub.groupHighest = now, prior, m.numbers.of(ev.group)
+		sub.firstAttempt, sub.priorID, sub.groupHighest = now, prior, m.numbers.highest(ev.group)
 	}
 	sub.Known = own.known(now)
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. The record own is the event's record. The
-// record byKey has the event's dedupe key, but may be of another event. With
-// allowCollision, the other event does not forbid the attempt.
+// judge decides whether an attempt may start. The parameter `own` is the event's record.
+// The parameter byKey is the record under the event's dedupe key, which may be the record
+// of another event. If allowCollision is true, that other event does not forbid the
+// attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *record, allowCollision bool) Judgement {
 	known := own.known(now)
 	expiry := m.expiryTime(now)
@@ -262,8 +266,8 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 }
 
 // hidesOldRecord reports whether a new record of the event would replace or hide an expired
-// record that earlier submissions may still need (see expiryClock). If separate is true,
-// the new record would get its key from separateKey.
+// record that earlier submissions may still need (see expiryClock). If the
+// parameter `separate` is true, the new record would get its key from separateKey.
 func (m *Memory) hidesOldRecord(now, expiry Instant, ev *Event, separate bool) bool {
 	own, byKey := m.findAsOf(now, expiry, ev)
 	return own.state().mayBeStored() || !separate && byKey.state().mayBeStored()
@@ -307,10 +311,15 @@ type Result struct {
 // Least and at most Most. Both are negative if SQS's clock is behind.
 type Lead struct{ Least, Most time.Duration }
 
-// Record records the result of an attempt that Admit permitted. It returns true only with
-// proof of a duplicate: SQS stored the message of its answer before this submission's
-// first attempt, or had already confirmed this message to another submission. If only
-// earlier attempts of this submission can have stored the message, Record returns false.
+// Record records the result of an attempt that Admit permitted. The result `duplicate` is
+// true only if the answer proves that another submission, or another process, stored the
+// message. There are two such proofs:
+//
+//   - SQS stored the message before this submission's first attempt.
+//   - SQS had already confirmed the same message, with the same message ID, to another
+//     submission.
+//
+// If the message may be from an earlier attempt of this submission, Record returns false.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -379,8 +388,9 @@ const (
 	// another submission or process sent it.
 	earlierTime
 
-	// perhapsEarlierTime: earlierTime is possible but not certain. It does not prove a
-	// duplicate, but limits further attempts like earlierTime.
+	// perhapsEarlierTime: SQS may have accepted the message before the submission's first
+	// attempt, but this is not certain, so it does not prove a duplicate. Further attempts
+	// are limited in the same way as after earlierTime.
 	perhapsEarlierTime
 )
 

@@ -162,9 +162,10 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// A stored event, or an event in doubt, can be sent again until Known.ResendBefore, but
-// not one nanosecond later. New submissions are admitted again from Known.ForgottenAt on.
-// Earlier submissions stay refused.
+// SQS stored an event, or may have stored it. Another attempt may start until
+// Known.ResendBefore, but not one nanosecond later. A submission that begins at
+// Known.ForgottenAt or later may send the event. For submissions that began earlier, Admit
+// still refuses every attempt.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

@@ -20,8 +20,8 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	mem := process.NewAt(o, clocks)
 	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, highest: map[string]int64{}}
 	var actors []*actor
-	// Instants at which the knowledge of an event changes; the run often advances the
-	// clocks to such an instant.
+	// Instants at which the Memory's answers about an event change, for example because
+	// SQS forgets the event. The run often advances the clocks to about such an instant.
 	var boundaries []process.Instant
 	ids := 0
 	payloads := func(msg message) process.Event {

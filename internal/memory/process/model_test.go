@@ -40,9 +40,9 @@ type history struct {
 
 	state process.State // Stored or Altered, else Unknown (see tries)
 	id    string        // message ID
-	// In the states Stored and Altered: the start of the first and the end of the last
-	// attempt that may have stored the message. After refusals only, firstStart is the
-	// start of the last burst.
+	// In the states Stored and Altered, firstStart is the start of the first attempt that
+	// may have stored the message, and lastEnd is the end of the last such attempt. If SQS
+	// has refused every attempt, firstStart is the start of the last burst (see burst).
 	firstStart, lastEnd process.Instant
 }
 
@@ -93,7 +93,9 @@ func (h *history) known(now process.Instant) known {
 		if open == 0 {
 			inBurst = 0
 			if !lostBefore {
-				k.since = t.start // SQS refused all earlier attempts
+				// All earlier attempts have ended, and SQS refused them. So t is the first
+				// attempt that may have stored the event.
+				k.since = t.start
 			}
 		}
 		inBurst++
@@ -348,16 +350,17 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		ago := wall.Sub(at)
 		switch {
 		case duplicate && !known && byKey != nil && byKey.state == process.Stored && byKey.id == r.MessageID:
-			// SQS dropped this event as a duplicate of the other event, and will forget
-			// both together.
+			// The answer has the message ID of the event byKey, which has the same dedupe
+			// key: SQS dropped this event as a duplicate of that event. SQS will forget
+			// both at the same time.
 			h.firstStart = min(h.firstStart, byKey.firstStart)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
 			// SQS accepted the message before the submission's first attempt, as the time
 			// in the sequence number shows.
 			h.firstStart = min(h.firstStart, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			// SQS still remembers the earlier message, so this message is at most one
-			// interval old.
+			// SQS dropped this attempt as a duplicate, so it still remembers the first
+			// copy, and accepted that copy at most one interval ago.
 			h.firstStart = min(h.firstStart, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil

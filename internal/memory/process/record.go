@@ -35,7 +35,8 @@ const (
 	// not count (endUnproven). It is cleared when no attempt is under way.
 	overlapping summary = 4
 
-	// oneAttempt counts one attempt under way. The three bits below hold the flags.
+	// oneAttempt counts one attempt under way. It leaves the three lowest bits for the
+	// constants above.
 	oneAttempt summary = 8
 
 	// storedFlag is set only if the event is stored.
@@ -141,9 +142,9 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// hasAttempt reports whether the current attempt of sub is one of the attempts under way in
-// record r. It is not if, for example, an older record expired during the attempt and r
-// replaced it.
+// hasAttempt reports whether record r counts the current attempt of sub as one of its
+// attempts under way. The result is false if, for example, the attempt began in an older
+// record, which expired during the attempt, and r is a newer record.
 func (r *record) hasAttempt(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
@@ -185,7 +186,7 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
 // lookup returns the record with the key k. The record counts as missing if it had
-// expired at the instant asOf. This instant is now or earlier (see find).
+// expired at the instant asOf, which is not after the parameter `now` (see Memory.find).
 func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(asOf), k, place)
 	if state == window.Outside {
@@ -224,7 +225,8 @@ func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, byKey recor
 	return m.findAsOf(now, max(sub.made, m.expiryTime(now)), ev)
 }
 
-// findAsOf is find without the records that had expired at the instant asOf.
+// findAsOf is like the method `find`, but leaves out the records that had expired at the
+// instant asOf.
 func (m *Memory) findAsOf(now, asOf Instant, ev *Event) (own, byKey record) {
 	byKey = m.lookup(now, asOf, ev.key, ev.at)
 	ev.at = byKey.at
@@ -251,7 +253,8 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 		// keep a record for too long does no harm.
 		r.lastEnd = now
 	case was != 0 || !r.exists:
-		// SQS stored a second copy, or the record is missing. If the copy is older,
+		// SQS stored a second copy of the event, or the event's record is missing. If the
+		// answer shows that SQS accepted the confirmed copy before earliestStart,
 		// Memory.Record lowers firstStart.
 		r.firstStart, r.lastEnd = sub.earliestStart(), now
 	default:
@@ -274,9 +277,9 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records the end of an attempt that may have stored the event in SQS. Call
-// endUnproven only if hasAttempt returns false. A stored event stays stored. The result
-// reports whether the record changed.
+// endUnproven records the end of an attempt that may have stored the event in SQS, if r
+// does not count this attempt as under way (hasAttempt returns false). A stored event stays
+// stored. The result reports whether the record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:

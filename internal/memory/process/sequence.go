@@ -39,9 +39,9 @@ func parseSequence(text string) sequence {
 	return sequence(low)
 }
 
-// isNotAfter reports whether SQS stored the message with the number s before the message
-// with the number other, or whether the numbers are equal. Both numbers must be from one
-// message group, because numbers increase only within a group (F-009 b, F-041).
+// isNotAfter reports whether two sequence numbers, s and the parameter `other`, are equal,
+// or SQS stored the message with the number s first. Both numbers must be from one message
+// group, because numbers increase only within a group (F-009 b, F-041).
 func (s sequence) isNotAfter(other sequence) bool {
 	// A larger difference proves nothing: the numbers of an emulator may have started
 	// again.

@@ -37,8 +37,10 @@ type Submission struct {
 	// storedID is the hash of the message ID if the event was already stored, else zero.
 	storedID summary
 
-	// recordEnd is the earlier record.lastEnd, which endCounted restores if SQS refuses
-	// the attempt. It is zero unless the event was in doubt and no attempt was under way.
+	// recordEnd is the value of record.lastEnd before the attempt. If SQS refuses the
+	// attempt, and no other attempt overlaps with it, endCounted restores this value.
+	//
+	// recordEnd is zero unless the event was in doubt and no attempt was under way.
 	recordEnd Instant
 
 	// counted reports that the record counts the attempt as under way. It is false if the
@@ -92,8 +94,10 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 		// Another message has the dedupe key.
 		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
 	case own.exists, !other.State.mayBeStored(), expiry < other.keptUntil():
-		// Before keptUntil, the other record cannot have expired: if it is gone, SQS
-		// refused the other message.
+		// The collision has ended, for one of three reasons: the event has its own record;
+		// SQS has not stored the other message; or the other message's record is gone,
+		// but cannot have expired before keptUntil. In the last case, the Memory freed the
+		// record because SQS refused the other message.
 		sub.collision = Judgement{}
 	}
 }
@@ -114,6 +118,7 @@ func (sub *Submission) earliestStart() Instant {
 	if sub.counted {
 		return sub.recordStart
 	}
-	// SQS confirmed a newer copy, stored by an attempt of this submission.
+	// The event was already stored when the current attempt began. The confirmed copy is
+	// newer, so an attempt of this submission stored it.
 	return sub.firstAttempt
 }

@@ -42,8 +42,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// The Memory forgets an attempt without an answer. The watcher has noted it in
-	// Refresh, so Admit must refuse the watcher's attempt.
+	// The Memory forgets an attempt that got no answer. The watcher still knows of that
+	// attempt from its earlier calls of Refresh, so Admit must refuse the watcher's own
+	// attempt.
 	watcher = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")

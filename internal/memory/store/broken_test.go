@@ -81,8 +81,9 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// The store ends the goroutine of a call that writes a result (runtime.Goexit), even if
-// the call also claims the next event. A later call writes the result.
+// The store ends the goroutine of the call that writes a result (runtime.Goexit). With a
+// Writer, the same call also claims the next event. The result must not be lost: a later
+// call writes it.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k, next := r.event("k"), r.event("next")

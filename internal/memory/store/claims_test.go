@@ -66,8 +66,8 @@ func TestWhatIsProved(t *testing.T) {
 	}
 }
 
-// Ask claims three events in one call of the store. The third claim is for the same event
-// as the first, and must wait.
+// One call of the method Ask, for three claims, makes only one call of the store. The third
+// claim is for the same event as the first, and must wait.
 func TestAskIsOneCall(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		all := []*store.Claim{r.event("a"), r.event("b"), r.event("a")}
@@ -94,8 +94,9 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		// The rest of the lease is one nanosecond too short. The fake store does not stop
-		// at the store timeout.
+		// The store answers so late that the rest of the lease is one nanosecond too short.
+		// The call takes longer than the store timeout, because the fake store ignores its
+		// context.
 		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)

@@ -51,7 +51,7 @@ func (c *Claimant) drain() {
 }
 
 // stopped reports whether the queue is empty, so that drain must return. If Close has
-// canceled l.ctx, stopped first drops all queued store updates, and returns their
+// canceled l.ctx, the method first drops all queued store updates, and returns their
 // waiters. The caller holds mu.
 func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
@@ -99,8 +99,8 @@ func (l *finishQueue) sleep(d time.Duration) {
 // Writer, it makes one call for each update, and repeats the call once after
 // ErrAmbiguous.
 func (c *Claimant) writeBatch(batch []*queuedUpdate) []error {
-	// No other error replaces errEnded if the store ends the goroutine of a call
-	// (runtime.Goexit).
+	// Each call below replaces errEnded by its result. If the store ends the goroutine of a
+	// call (runtime.Goexit), errEnded remains.
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
 	if c.writer != nil {
@@ -140,9 +140,12 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// errorsFor returns one error for each store update of a batch; nil means success. If the
-// store returned another number of errors, each update gets the error of the whole call,
-// or errShort. Options.Hide may change the texts of errs.
+// errorsFor returns one error for each store update of a batch; nil means success. The
+// parameter errs is the list of errors that the store returned, and the parameter err is
+// the error of the whole call.
+//
+// If errs has one error for each update, errorsFor passes the errors through Options.Hide
+// and returns them. If not, each update gets err or, if err is nil, errShort.
 func (c *Claimant) errorsFor(batch []*queuedUpdate, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
@@ -169,8 +172,14 @@ func finishings(batch []*queuedUpdate) []idempotency.Finishing {
 	return out
 }
 
-// applyAnswers removes or drops each update of a batch, or queues it again after a
-// failure. errs[i] is the error of batch[i].
+// applyAnswers handles the store's answers to a batch of updates. errs[i] is the error of
+// batch[i]:
+//
+//   - If the store wrote an update, or refused it with ErrStaleClaim, applyAnswers removes
+//     the update.
+//   - If the store can never write an update (InvalidError, ErrClosed), or the update is
+//     older than keepTrying, applyAnswers drops the update and counts it as lost.
+//   - After any other error, applyAnswers queues the update again.
 //
 // At the end, it calls the waiters of all removed and dropped updates. After
 // ErrUnwritable, it also calls the waiters of an update that is queued again: no write

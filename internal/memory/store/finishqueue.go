@@ -67,8 +67,8 @@ type finishQueue struct {
 	unrecorded recent[struct{}]                    // events in SQS that the store will never record
 	tokens     recent[idempotency.Token]           // by event: token of a claim whose answer was lost
 	awaited    map[*queuedUpdate]struct{}          // updates whose waiters must be called
-	overdue    *time.Timer                         // timer for giveUpWaiting; nil before first use
-	watching   bool                                // the timer overdue is running
+	waitTimer  *time.Timer                         // timer for giveUpWaiting; nil before first use
+	watching   bool                                // waitTimer is running
 	running    bool                                // the goroutine of drain is running
 	writing    int                                 // number of store updates being written
 	failures   uint8                               // consecutive failed writes
@@ -164,17 +164,17 @@ func (c *Claimant) watch(d time.Duration) {
 	switch {
 	case c.watching:
 		return
-	case c.overdue == nil:
-		c.overdue = time.AfterFunc(d, c.giveUpWaiting)
+	case c.waitTimer == nil:
+		c.waitTimer = time.AfterFunc(d, c.giveUpWaiting)
 	default:
-		c.overdue.Reset(d)
+		c.waitTimer.Reset(d)
 	}
 	c.watching = true
 }
 
-// giveUpWaiting ends the wait for each result that was queued at least the store timeout
-// ago and is not recorded yet: it calls Recorded(false) on the waiters. The results stay
-// queued and may still be written.
+// giveUpWaiting ends the wait for each result that the store has not recorded within the
+// store timeout after the result was queued: it calls Recorded(false) on the waiters. The
+// results stay queued and may still be written.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()
@@ -326,8 +326,8 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.overdue != nil {
-		c.overdue.Stop()
+	if c.waitTimer != nil {
+		c.waitTimer.Stop()
 	}
 	switch {
 	case c.writing > 0: // these writes have not returned, so their result is unknown

@@ -14,8 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// sent claims an event and reports to the claimant that SQS stored the event.
-func (r *rig) sent(key string, w store.Waiter) *store.Claim {
+// claimAndStore claims an event, and reports to the Claimant, in a call of Attempted, that
+// SQS stored the event.
+func (r *rig) claimAndStore(key string, w store.Waiter) *store.Claim {
 	r.t.Helper()
 	k := r.event(key)
 	require.Equal(r.t, store.Granted, r.ask(k).Kind)
@@ -29,7 +30,7 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 func TestQueuedResults(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
-			r.sent(fmt.Sprint(i), new(waiter))
+			r.claimAndStore(fmt.Sprint(i), new(waiter))
 		}
 		synctest.Wait()
 		require.Zero(t, r.called("complete"))
@@ -78,7 +79,7 @@ func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
-		r.sent("k", &first)
+		r.claimAndStore("k", &first)
 		require.True(t, r.AwaitRecord(r.event("k"), &second))
 		require.True(t, r.AwaitRecord(r.event("k"), nil))
 		first.requireCalls(t, 0, 0)
@@ -130,8 +131,8 @@ func TestResultsAreWrittenWithClaims(t *testing.T) {
 		o.Store = s
 		r.Claimant = store.New(o)
 		var first, second waiter
-		r.sent("a", &first)
-		r.sent("b", &second)
+		r.claimAndStore("a", &first)
+		r.claimAndStore("b", &second)
 		first.requireCalls(t, 1, 1)
 		require.EqualValues(t, 1, s.writes.Load())
 		require.EqualValues(t, 1, s.withClaims.Load())
@@ -183,7 +184,7 @@ func TestAmbiguousResult(t *testing.T) {
 			}
 			return nil, nil
 		})
-		r.sent("k", new(waiter))
+		r.claimAndStore("k", new(waiter))
 		r.waitForWrites()
 		require.Equal(t, 2, r.called("complete"))
 		require.Zero(t, r.Stats().Stale+r.Stats().Lost+r.Stats().Recording)
@@ -219,7 +220,7 @@ func TestFullQueue(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		const most = 10_000
 		for i := range most + 5 {
-			r.sent(fmt.Sprint(i), new(waiter))
+			r.claimAndStore(fmt.Sprint(i), new(waiter))
 			r.fail(func(call string) (before, after error) {
 				if call == "complete" {
 					return errDown, nil
@@ -236,7 +237,7 @@ func TestFullQueue(t *testing.T) {
 // Close waits for the store for ten seconds, or until its context ends.
 func TestClose(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		r.sent("k", new(waiter))
+		r.claimAndStore("k", new(waiter))
 		began := time.Now()
 		lost, err := r.Close(t.Context())
 		require.NoError(t, err)

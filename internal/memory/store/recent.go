@@ -33,7 +33,7 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 }
 
 // setUnrecorded notes, for AwaitRecord, that SQS stored an event that the store will
-// never record. If unrecorded is false, setUnrecorded removes the note.
+// never record. If the parameter `unrecorded` is false, setUnrecorded removes the note.
 func (c *Claimant) setUnrecorded(k *Claim, unrecorded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,10 +13,10 @@ type Stats struct {
 	OverQuota                                      int64 // claims not granted
 	Drifts                                         int64
 
-	// Unclaimed counts attempts that were permitted without a claim, the store's
-	// permission (Options.FailOpen). Errors counts failed store calls. Stale counts
-	// results and releases that the store refused, because their claims were not current
-	// any more ([idempotency.ErrStaleClaim]).
+	// Unclaimed counts attempts that Options.FailOpen permitted without a claim in the
+	// store. Errors counts failed store calls. Stale counts results and releases that the
+	// store refused, because their claims were not current any more
+	// ([idempotency.ErrStaleClaim]).
 	Unclaimed, Errors, Stale int64
 
 	// Recording counts results and releases queued or being written. Lost

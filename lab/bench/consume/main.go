@@ -189,8 +189,8 @@ func watermill(ctx context.Context, client *sqs.Client, url string, handle func(
 	wait.Wait()
 }
 
-// withPackage consumes with package consumer. If bytes is 0, the consumer uses its default
-// memory limit.
+// withPackage consumes with package consumer. If the parameter `bytes` is 0, the consumer
+// uses its default memory limit.
 func withPackage(ctx context.Context, client *sqs.Client, url string, handle func(), bytes int64) {
 	c, err := consumer.New(client, consumer.Config[string]{
 		QueueURL: url, Groups: groups, Bytes: bytes, Shutdown: time.Second,

@@ -24,10 +24,9 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// workKinds lists the kinds of work in the order of measurement. All use one
-// queue. The first and
-// the third kind send messages. The second and the fourth receive and delete these
-// messages.
+// workKinds lists the kinds of work in the order of measurement. All use one queue. The
+// first and the third kind send messages. The second and the fourth receive and delete
+// these messages.
 var workKinds = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error
@@ -81,10 +80,10 @@ func (e *emulator) reachable(queue string) string {
 	return *e.client.Options().BaseEndpoint + "/" + path
 }
 
-// entry returns message number i for the kind of work named work. The message has the
-// typical size of 370 bytes.
-func (l load) entry(work string, i int) types.SendMessageBatchRequestEntry {
-	id := work + "-" + strconv.Itoa(i)
+// entry returns message number i. The parameter `prefix` distinguishes the IDs of the two
+// kinds of work that send messages. The message has the typical size of 370 bytes.
+func (l load) entry(prefix string, i int) types.SendMessageBatchRequestEntry {
+	id := prefix + "-" + strconv.Itoa(i)
 	return types.SendMessageBatchRequestEntry{
 		Id:                     aws.String(strconv.Itoa(i)),
 		MessageBody:            aws.String(`{"dedupe_key":"` + id + `","payload":"` + strings.Repeat("x", 330) + `"}`),
@@ -93,8 +92,8 @@ func (l load) entry(work string, i int) types.SendMessageBatchRequestEntry {
 	}
 }
 
-// inParallel calls do with the numbers 0 to n-1 from all workers and returns the first
-// error.
+// inParallel calls the function `do` once for each number from 0 to n-1, from all workers.
+// After an error, it starts no more calls, and returns the first error.
 func (l load) inParallel(n int, do func(i int) error) error {
 	var wait sync.WaitGroup
 	var next atomic.Int64

@@ -225,8 +225,8 @@ func (tb *table) batchPeak(n int) {
 	runtime.KeepAlive(events)
 }
 
-// When stop is closed, samplePeaks sends two peaks in bytes: of the heap that was live
-// after a collection, and of the heap with garbage.
+// When the channel `stop` is closed, samplePeaks sends two peaks in bytes: of the heap that
+// was live after a collection, and of the heap with garbage.
 func samplePeaks(stop <-chan struct{}, peaks chan<- [2]int) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	var most [2]int

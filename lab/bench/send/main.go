@@ -109,9 +109,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field `bound`. This side cannot be faster, because each message of a group
-// waits for the answer to the previous message. A rate of 70 % of `bound` also meets the
-// target.
+// boundBy sets the field `bound`. The side cannot exceed this rate, because each message of a
+// group waits for the answer to the previous message. Therefore the side also meets its
+// target (the field `least`) with a rate of at least 70 % of the bound.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

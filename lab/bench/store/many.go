@@ -94,8 +94,8 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		part := func(text string) string {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
-		// It is faster to add the primary key after all rows. Autovacuum could run during
-		// the measurement.
+		// Drop the primary key, because it is faster to add it after all rows. Disable
+		// autovacuum, because it could run during the measurement.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			meter.Check(err)

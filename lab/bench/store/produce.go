@@ -88,9 +88,10 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, d
 // sent is the number of events sent so far, by all measurements.
 var sent atomic.Int64
 
-// send measures one producer, including Close, which writes results to the store. Each
-// request to SQS takes the time delay. send returns the events per second, and per event
-// the seconds of processor time and the allocations. Both include the fake SQS.
+// send measures one producer, including Close, which writes results to the store. The fake
+// SQS waits for the duration in the parameter `delay` before it handles a request. send
+// returns the events per second and, for each event, the processor time in seconds and the
+// number of allocations. The processor time and the allocations include the fake SQS.
 func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, delay time.Duration) (rate, cost, allocations float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

@@ -38,8 +38,9 @@ type report struct {
 	GC    time.Duration // processor time of one garbage collection
 	Note  string
 
-	// Stall is the processor time of the longest claim, with interrupts. Floor is the
-	// longest time of a computation as short as a claim, for comparison.
+	// Stall is the processor time of the slowest claim. Floor is the processor time of the
+	// slowest run of a computation that normally takes about as long as a claim, for
+	// comparison. Both times include interrupts.
 	Stall, Floor time.Duration
 }
 
@@ -157,10 +158,11 @@ func (w *worker) do(o command) (r report) {
 	return r
 }
 
-// stall claims the IDs and returns the thread's processor time for the longest claim, with
-// interrupts. The result `floor` is the same for a computation as short as a claim: it shows
-// how long interrupts take.
-func (w *worker) stall(ids []id) (longest, floor time.Duration) {
+// stall claims the IDs. The result `slowest` is the thread's processor time for the slowest
+// claim, with interrupts. stall then runs a computation, which normally takes about as long
+// as a claim, once for each ID. The result `floor` is the thread's processor time for the
+// slowest run, and shows how long interrupts take.
+func (w *worker) stall(ids []id) (slowest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := threadTime()
@@ -168,7 +170,7 @@ func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 		w.next++
 		w.memory.claim(w.now(), &ids[i], answer{sequence: w.next})
 		after := threadTime()
-		longest, before = max(longest, after-before), after
+		slowest, before = max(slowest, after-before), after
 	}
 	for range ids {
 		for range 50 { // 50 random numbers take about as long as a claim
@@ -177,7 +179,7 @@ func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 		after := threadTime()
 		floor, before = max(floor, after-before), after
 	}
-	return longest, floor
+	return slowest, floor
 }
 
 func heap() uint64 {

@@ -126,7 +126,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ours:
 		h.server.ServeHTTP(w, r)
 	default:
-		h.requests.around(h.server, w, r)
+		h.requests.forward(h.server, w, r)
 	}
 }
 

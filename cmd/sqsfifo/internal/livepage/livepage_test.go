@@ -270,8 +270,8 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 // serveOnPipes serves a handler on pipes in memory, for tests in a synctest bubble. The
-// pipes of dial have no buffers, so unread data blocks the server. The function `stop` ends
-// the server.
+// function `dial` returns a pipe without a buffer, so unread data blocks the server. The
+// function `stop` ends the server.
 func serveOnPipes(t *testing.T, h http.Handler) (dial func() net.Conn, stop func()) {
 	t.Helper()
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -372,7 +372,8 @@ func TestSlowReader(t *testing.T) {
 		defer stop()
 		slow := dial()
 		defer slow.Close()
-		ask(t, slow, "/_sqsfifo/live") // the test never reads from slow, like a page that hangs
+		// The test reads nothing from this connection, like a page that hangs.
+		ask(t, slow, "/_sqsfifo/live")
 		fast := dial()
 		defer fast.Close()
 		ask(t, fast, "/_sqsfifo/live")

@@ -81,8 +81,9 @@ func (l *requestLog) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// around calls next, and logs the request if the log is on.
-func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Request) {
+// forward passes a request to the handler `next`. If the log is on, forward also logs the
+// request.
+func (l *requestLog) forward(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if !l.wanted() {
 		next.ServeHTTP(w, r)
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError reports that the probe did not delete its messages, although
-// [Config.Clean] is set. It would also have received other senders' messages, and SQS may
-// move a message to a dead-letter queue after a number of receives. The probe received
-// nothing.
+// UncleanError reports that the probe's messages stay in the queue, although
+// [Config.Clean] is set. The probe received no message: to find its messages, it would
+// receive other senders' messages, too. After a number of receives, SQS moves a message to
+// the dead-letter queue, and this queue has one or may have one.
 type UncleanError struct{ Why string }
 
 func (e *UncleanError) Error() string {

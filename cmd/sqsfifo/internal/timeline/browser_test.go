@@ -232,8 +232,8 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Picture("timeline-few-print")
 }
 
-// overlaps returns a JavaScript expression: true if the boxes of the elements selected by
-// a and b overlap by more than a pixel in both directions.
+// overlaps returns a JavaScript expression: true if the boxes of two elements overlap by
+// more than a pixel in both directions. The parameters `a` and b select the elements.
 func overlaps(a, b string) string {
 	return fmt.Sprintf(`(() => { const a = document.querySelector(%q).getBoundingClientRect(), b = document.querySelector(%q).getBoundingClientRect();
 return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)

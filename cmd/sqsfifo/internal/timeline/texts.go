@@ -17,16 +17,16 @@ type text struct {
 	relatedNumber    int // 0 without a related message
 }
 
-// lineOf returns p without the replay number: a message sent in a replay of the log has
-// its text in the same line of the log.
+// lineOf returns p without the replay number. A replay sends the lines of the log once
+// more, so the text of a replayed message is in the line of the first send.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
 // Wanted returns the log lines of messages with bodies on the page: findings and their
 // related messages. The caller reads these lines again for [Options].Texts.
 //
-// There are at most [MaxTexts] findings of each kind, and none of the kind [Again], because
-// a replay of the log does not change the bodies. Each line occurs once, sorted by file and
-// line number. The field Replay is 0.
+// Wanted takes at most [MaxTexts] findings of each kind. It leaves out the kind [Again]: a
+// replay sends the same body again, so the page has no difference to show. Each line occurs
+// once, sorted by file and line number. The field Replay is 0.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {

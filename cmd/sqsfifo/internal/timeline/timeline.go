@@ -127,8 +127,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. If a later message is a finding because of
-// this message, for example its lost duplicate, the page shows both.
+// recentMessage is a message of the last minutes. It is kept for the findings among later
+// messages: SQS may suppress a later message as its duplicate, or a later message may have
+// its dedupe key and a different body. The page then shows both messages.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -223,8 +224,8 @@ func flagsOf(m Message) (flags byte) {
 }
 
 // addFinding stores the rows of a finding and of its related messages, for the first
-// MaxFindings findings of each kind. For the method Wanted, it stores the log lines of the
-// first MaxTexts findings of each kind except Again.
+// MaxFindings findings of each kind. It also stores the log lines for [Recorder.Wanted]: of
+// the first MaxTexts findings of each kind, but not of the kind [Again].
 func (r *Recorder) addFinding(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

@@ -68,7 +68,7 @@ func Start(environment []string, args ...string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command(program, args...) // #nosec G204 -- this program
+	c := exec.Command(program, args...) // #nosec G204 -- starts the executable of this process
 	c.Env = append(os.Environ(), environment...)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()

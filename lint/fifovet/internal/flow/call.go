@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followCall continues a trace at a function `call`. result is the number of the traced
-// result, from 0.
+// followCall continues a trace at the function call v. The parameter `result` is the number
+// of the traced result, from 0.
 func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()
 	if b, ok := c.Value.(*ssa.Builtin); ok {
@@ -156,8 +156,10 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact ends the trace, and returns true, if a clock reading or random value listed
-// in the fact overlaps with the traced part of the call's result.
+// endAtFact handles the call v of a function with a NondetFact. The fact lists the parts of
+// the results that contain a clock reading or random value. If such a part lies in the
+// traced part of the result, or contains the traced part, endAtFact ends the trace and
+// returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followRounding handles a call of a time.Time method such as Year, and reports whether
-// it did. A rounded time ends the trace with FromBucket, because a retry nearly always
-// gets the same one.
+// followRounding handles a call of a time.Time method such as Year. It returns false if it
+// does not handle the method. A rounded time ends the trace with FromBucket, because a
+// retry nearly always computes the same rounded time.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -24,7 +24,8 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			// Rounded to one second or less: a retry usually gets another time.
+			// A time rounded to one second or less is usually different in a retry, so it
+			// counts as exact.
 			return false
 		}
 		return bucket()
@@ -35,7 +36,8 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 			return bucket()
 		}
 	case "Hour", "Minute", "Second", "Nanosecond", "Clock":
-		// Wraps marks repeating values: the hour 15, for example, comes again each day.
+		// The hour 15, for example, comes again each day. The field Wraps marks such
+		// repeating values.
 		n := len(t.Origins)
 		t.Value(v.Call.Args[0], l.mix())
 		for i := n; i < len(t.Origins); i++ {
@@ -46,9 +48,8 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
-// secondsPerUnit has functions and methods of package time that return a number of
-// seconds, milliseconds or another unit, with the length of this unit in seconds: 1e-3
-// for UnixMilli.
+// secondsPerUnit maps the name of a function or method of package time to the unit of its
+// result, in seconds. For example, UnixMilli returns milliseconds, so its unit is 1e-3.
 var secondsPerUnit = map[string]float64{
 	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,

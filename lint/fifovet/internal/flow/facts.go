@@ -38,7 +38,7 @@ type CallsFact struct {
 // retry.Do(send).
 type calledParam struct {
 	Index int  // number of the parameter, from 0; a method's receiver has the number 0
-	Again bool // retry.Do calls the argument in a loop until the argument succeeds
+	Again bool // the function repeats the call until it succeeds
 }
 
 func (*DerivedFact) AFact() {}
@@ -105,8 +105,9 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 //   - NondetFact: the function returns a clock reading or a random value
 //   - DerivedFact: the name suggests a new identifier, but the result depends only on the
 //     arguments
-//   - CallsFact: the function calls one of its arguments until the call succeeds, or it has
-//     a name such as Retry but does not do this
+//   - CallsFact: the function calls one of its arguments. Either the function repeats the
+//     call until it succeeds, or only the function's name, such as Retry, suggests this.
+//     The fact says which.
 func (p *Program) ExportFacts() {
 	if p.Pass.Pkg.Name() != "main" {
 		export := func(obj *types.Func, fn *ssa.Function) {
@@ -148,8 +149,9 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// callsOf lists the parameters that fn calls until the call succeeds (Again is true).
-// Again is false if only fn's name, such as Retry, suggests such calls.
+// callsOf lists the parameters that fn calls again until the call succeeds (Again is true).
+// If fn's name, such as Retry, suggests repeated calls, callsOf also lists the parameters
+// that fn calls without a retry (Again is false).
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

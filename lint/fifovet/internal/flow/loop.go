@@ -14,8 +14,8 @@ type loop struct {
 	succeeded *ssa.BasicBlock // the block that runs next after a successful send
 }
 
-// LoopOf looks for a loop that contains both block and send, and returns nil if there is
-// none. The loop must start another round if the send fails.
+// LoopOf looks for a loop that contains both the block and the send, and returns nil if
+// there is none. The loop must start another round if the send fails.
 func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
 	if !blocks[block] || !blocks[send.Block()] {
@@ -137,8 +137,9 @@ func (l *loop) indexChanges(v ssa.Value) bool {
 	return false
 }
 
-// Branches returns the block that runs next if the send failed and the block that runs
-// next if it succeeded. Unless cond tests the error of the send, ok is false.
+// Branches returns the block that runs next if the send failed and the block that runs next
+// if it succeeded. Unless the condition tests the error of the send, the result `ok` is
+// false.
 func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
 	if failed, succeeded, ok := branchesOfTest(cond, send); ok {
 		return failed, succeeded, true
@@ -206,8 +207,8 @@ func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	return both
 }
 
-// markReachable adds to seen all blocks reachable from b in one or more steps. The
-// function `neighbors` returns the blocks one step away from a block.
+// markReachable adds to the map `seen` all blocks reachable from b in one or more steps.
+// The function `neighbors` returns the blocks one step away from a block.
 func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, neighbors func(*ssa.BasicBlock) []*ssa.BasicBlock) {
 	for _, n := range neighbors(b) {
 		if !seen[n] {

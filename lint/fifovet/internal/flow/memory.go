@@ -53,7 +53,7 @@ func (p *Program) Writes(ref ssa.Value) []write {
 
 // boundKey returns the key of an assignment m["id"] = x in the form "[id]" (see mapKey).
 // The assignment is inside nested calls; the parameter `calls` lists them, innermost last.
-// If key is a parameter of the called function, boundKey uses the caller's argument.
+// If the key is a parameter of the called function, boundKey uses the caller's argument.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -329,8 +329,8 @@ func isMutator(obj *types.Func) bool {
 	return false
 }
 
-// isTemplate reports whether a method executes a template, like template.Execute. It
-// writes the resulting text to its first argument.
+// isTemplate reports whether a method executes a template, like template.Execute. Such a
+// method writes the resulting text to its first argument.
 func isTemplate(obj *types.Func) bool {
 	path := ""
 	if obj.Pkg() != nil {

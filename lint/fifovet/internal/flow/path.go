@@ -40,20 +40,21 @@ func KeyName(elem string) (string, bool) {
 
 func isKey(elem string) bool { return strings.HasPrefix(elem, "[") && elem != keysOfMap }
 
-// Then returns the path p with the elements of part added at its end.
+// Then returns the path p with the given elements added at its end.
 func (p AccessPath) Then(part ...string) AccessPath {
 	return append(slices.Clone(p), part...)
 }
 
-// in returns the path that begins with the element part and continues with p.
-func (p AccessPath) in(part string) AccessPath {
-	return append(AccessPath{part}, p...)
+// prepend returns the path that begins with elem and continues with p.
+func (p AccessPath) prepend(elem string) AccessPath {
+	return append(AccessPath{elem}, p...)
 }
 
 // key returns a text unique to the path.
 func (p AccessPath) key() string { return strings.Join(p, "\x00") }
 
-// Cut returns the rest of p after prefix, and reports whether p begins with prefix.
+// Cut returns the rest of p after the given prefix, and reports whether p begins with this
+// prefix.
 func (p AccessPath) Cut(prefix AccessPath) (AccessPath, bool) {
 	if len(prefix) > len(p) {
 		return nil, false

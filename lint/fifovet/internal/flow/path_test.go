@@ -63,7 +63,7 @@ func TestAccessPathIsAValue(t *testing.T) {
 		p, part := random(), random()
 		before := slices.Clone(p)
 		first, second := p.Then(part...), p.Then("X")
-		_ = p.in("Y")
+		_ = p.prepend("Y")
 		assert.Equal(t, before, p)
 		rest, ok := first.Cut(p)
 		assert.True(t, ok)

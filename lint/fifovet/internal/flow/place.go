@@ -133,9 +133,9 @@ func (t *Tracer) IsLater(w write) bool {
 	return true
 }
 
-// ComesBefore reports whether instruction a can run before instruction b during one call
-// of their function. It returns true for any a and b in the same loop, because b can run
-// in the next round.
+// ComesBefore reports whether the first instruction can run before the second during one
+// call of their function. It returns true for any two instructions in the same loop,
+// because the second can run in the next round.
 func ComesBefore(a, b ssa.Instruction) bool {
 	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
 		return true

@@ -162,8 +162,9 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				// The address goes into a field such as QueueUrl. No code changes the
-				// variable through it.
+				// The program stores the variable's address in a field such as QueueUrl. No
+				// code uses such a field to change the variable, so do not set
+				// addressTaken.
 				continue
 			}
 		case *ssa.UnOp:

@@ -50,8 +50,8 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		// The package makes IDs. Functions such as Parse are pure, and callers exclude
-		// functions such as New with SourceOf.
+		// The package makes IDs. Its functions such as Parse are pure. For functions such
+		// as New, callers check SourceOf first.
 		return true
 	}
 	return IsPointerHelper(obj)

@@ -27,8 +27,8 @@ func Retries(obj *types.Func) bool {
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for closureFn, made := range p.closures {
-		// The closure of a method value such as c.send has a generated function with the
-		// method's Object.
+		// A method value such as c.send is a closure of a generated function. This function
+		// differs from fn, but both have the same Object: the method.
 		if closureFn != fn && (closureFn.Object() == nil || closureFn.Object() != fn.Object()) {
 			continue
 		}
@@ -73,9 +73,10 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn, directly or through another function of this
-// package, calls the parameter with this number again until it succeeds. If fn uses the
-// parameter in another way, `known` is false.
+// callsParamAgain reports whether the parameter fn.Params[param] is called again until the
+// call succeeds. The call may be in fn, or in a function of this package to which fn passes
+// the parameter. If fn does not call the parameter, or uses it in another way, the result
+// `known` is false.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

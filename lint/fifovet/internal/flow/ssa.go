@@ -20,7 +20,8 @@ func Instructions(fn *ssa.Function) iter.Seq[ssa.Instruction] {
 	}
 }
 
-// Outermost returns the declared function `around` a function literal.
+// Outermost returns the declared function that contains the function literal fn. For a
+// declared function, it returns fn.
 func Outermost(fn *ssa.Function) *ssa.Function {
 	for fn.Parent() != nil {
 		fn = fn.Parent()
@@ -71,8 +72,8 @@ func Last(b *ssa.BasicBlock) ssa.Instruction {
 	return b.Instrs[len(b.Instrs)-1]
 }
 
-// Stores yields the values that one function assigns to *addr, except in its function
-// literals.
+// Stores yields the values assigned to *addr in the function that addr belongs to. It
+// leaves out assignments in function literals inside this function.
 func Stores(addr ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, instr := range Referrers(addr) {

@@ -51,8 +51,8 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 }
 
 // implementation returns the method that an interface call runs. It returns nil unless
-// exactly one type of this module, declared here or imported, implements the interface. A
-// named interface must also be from this module.
+// exactly one type of this module implements the interface. It searches only this package
+// and its direct imports. A named interface must also be from this module.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
 		// The call is a send of an AWS client: do not look into it.

@@ -45,8 +45,9 @@ func (p *Program) NewTracer() *Tracer {
 	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}}
 }
 
-// Trace searches backwards for the origins of v, or of the part of v that path selects. It
-// returns the Tracer, whose field Origins has the result. For inputs, see Tracer.Inputs.
+// Trace searches backwards for the origins of v, or of the part of v selected by the
+// parameter `path`. It returns the Tracer, whose field Origins has the result. For the
+// parameter `inputs`, see Tracer.Inputs.
 func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	return p.TraceUntil(nil, v, path, inputs)
 }
@@ -179,7 +180,7 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 		t.followPicked(v.X, v.Index, l)
 	case *ssa.Lookup:
 		if _, ok := v.X.Type().Underlying().(*types.Map); ok {
-			l.Path = l.Path.in(mapKey(v.Index))
+			l.Path = l.Path.prepend(mapKey(v.Index))
 		}
 		t.Value(v.X, l)
 	case *ssa.Slice:
@@ -217,7 +218,7 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 		t.end(Origin{Kind: FromSource, Root: x, Text: "ReceiptHandle", Pos: x.Pos()}, l)
 		return
 	}
-	l.Path = l.Path.in(FieldName(x.Type(), i))
+	l.Path = l.Path.prepend(FieldName(x.Type(), i))
 	t.Value(x, l)
 }
 
@@ -343,7 +344,7 @@ func (t *Tracer) extract(v *ssa.Extract, l Place) {
 			if v.Index == 1 {
 				elem = keysOfMap
 			}
-			l.Path = l.Path.in(elem)
+			l.Path = l.Path.prepend(elem)
 		}
 		t.Value(r.X, l)
 	case *ssa.Lookup:

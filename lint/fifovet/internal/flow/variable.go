@@ -25,9 +25,10 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the possible values of v, read from an unexported field or from a
-// local variable that is set only once. It returns nil for any other v, or if one value
-// is unknown.
+// functionsIn returns the functions that v may hold. The program must read v from an
+// unexported field of this package, or from a local variable that is set only once. If v
+// comes from another place, has parameters or may hold an unknown function, functionsIn
+// returns nil.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil

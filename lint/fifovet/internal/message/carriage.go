@@ -26,9 +26,8 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage reports whether the body contains the value of the attribute a, or a value
-// from which the attribute is computed. The result is notKnown if the analysis cannot
-// decide.
+// Carriage reports whether the body contains the attribute's value, or a value from which
+// the attribute is computed. The result is notKnown if the analysis cannot decide.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {

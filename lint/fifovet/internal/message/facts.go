@@ -22,9 +22,9 @@ type paramSink struct {
 	Role  Role
 	Field string // name of the field in the SQS API, or of the attribute
 
-	// Evidence says whether the function `sends` to a FIFO queue: certainly, maybe or not.
-	// If a call passes the URL of a queue with a known name, the suffix .fifo of the name
-	// decides instead.
+	// Evidence says whether the function sends the message to a FIFO queue: certainly,
+	// maybe or not. If a call passes the URL of a queue with a known name, the name decides
+	// instead: a FIFO queue's name ends in .fifo.
 	Evidence evidence
 
 	// Alone is true if the message's field consists only of this argument and constants.
@@ -35,16 +35,17 @@ type paramSink struct {
 	// for arguments that become bodies or attributes.
 	ContentBased bool
 
-	// Unless is the function's parameter for the deduplication ID, if there is one. Then
-	// ContentBased does not count: a call sends a message without ID only if the passed
-	// ID is empty or may be nil.
+	// Unless is the function's parameter for the deduplication ID, or zero if there is
+	// none. If the function has this parameter, ContentBased has no effect: the argument in
+	// each call decides instead. A call sends a message without an ID only if this argument
+	// is empty or may be nil.
 	Unless dedupParam
 
 	// Many is true if the argument becomes part of several messages.
 	Many bool
 
-	// NoGroup is true if the argument is the URL of a queue to which the function `sends`
-	// messages without a message group.
+	// NoGroup is true if the argument is the URL of a queue, and the function sends
+	// messages without a message group to this queue.
 	NoGroup bool
 
 	// Encoded is true if the function encodes the argument as JSON before it becomes part

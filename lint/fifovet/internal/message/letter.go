@@ -78,8 +78,9 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns nil for a batch, without a body or attributes, or without any sign of
-// a FIFO queue. A queue chosen by callers counts as a sign.
+// letterOf returns the Letter of the message m. It returns nil if m is a batch, has no
+// body, has no attributes, or shows no sign of a FIFO queue. If callers choose the queue,
+// this counts as a sign.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -184,9 +185,9 @@ func (p *Index) recordAttributes(l *Letter) {
 	}
 }
 
-// recordSink records that the parameter o.Root becomes part of a message, in the field
-// named by s. It returns the parameter's function and the completed s, or false if it
-// recorded nothing.
+// recordSink records that the function parameter o.Root becomes part of a message. The
+// caller describes the message's field in s, and recordSink sets s.Index and s.Path. It
+// returns the function of the parameter and the changed s, or false if it recorded nothing.
 func (p *Index) recordSink(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {

@@ -31,10 +31,10 @@ type Message struct {
 	copyReturned bool
 
 	// Each function that makes or gets the message has a separate Message. These fields
-	// link them.
-	bases   []*Message // in called functions that return the message to Fn
-	Derived []*Message // in callers that get the message as a result of Fn
-	callees []*Message // in called functions that get the message as an argument
+	// have the Messages of the other functions.
+	bases   []*Message // of functions that return the message to Fn
+	Derived []*Message // of callers to which Fn returns the message
+	callees []*Message // of functions to which Fn passes the message
 	passed  []passing
 
 	// isCopy is true if an assignment such as *input = defaults sets the whole message.
@@ -70,23 +70,24 @@ type Set struct {
 // of this package that build the message.
 func (m *Message) All(r Role) []Set {
 	var sets []Set
-	m.related(map[*Message]bool{}, func(x *Message) { sets = append(sets, x.Sets[r]...) })
+	m.visitRelated(map[*Message]bool{}, func(x *Message) { sets = append(sets, x.Sets[r]...) })
 	return sets
 }
 
-// related calls yield for m, and for the Message of each called function that makes or
-// changes the same message. The functions may be called directly or indirectly.
-func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
+// visitRelated calls the function `yield` for m, and for the Message of each called
+// function that makes or changes the same message. These functions may be called directly
+// or indirectly.
+func (m *Message) visitRelated(seen map[*Message]bool, yield func(*Message)) {
 	if seen[m] {
 		return
 	}
 	seen[m] = true
 	yield(m)
 	for _, x := range m.bases {
-		x.related(seen, yield)
+		x.visitRelated(seen, yield)
 	}
 	for _, x := range m.callees {
-		x.related(seen, yield)
+		x.visitRelated(seen, yield)
 	}
 }
 
@@ -244,7 +245,7 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, message
 // It ignores parameters, because their setByUnknownCode is always true. It also fills the
 // field Derived of m.bases.
 func (m *Message) inheritFlags() {
-	m.related(map[*Message]bool{}, func(x *Message) {
+	m.visitRelated(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
 			m.setByUnknownCode = m.setByUnknownCode || x.setByUnknownCode
 			m.isCopy = m.isCopy || x.isCopy

@@ -16,8 +16,9 @@ const (
 	// queue by a constant.
 	NotFIFO evidence = iota
 
-	// MaybeFIFO means that the message has a group ID, which standard queues also accept
-	// (F-149), or a deduplication ID on some paths only.
+	// MaybeFIFO means that the message has a group ID, or has a deduplication ID on some
+	// paths only. A group ID is not certain evidence, because standard queues also accept
+	// it (F-149).
 	MaybeFIFO
 
 	// SurelyFIFO means that the queue's name ends in .fifo, that the message always has a
@@ -35,8 +36,9 @@ const (
 	FifoName
 )
 
-// nameIn returns a queue's kind and name if all origins of its URL are constants, either
-// of FIFO or of standard queues. It ignores empty constants.
+// nameIn returns a queue's kind and name, given the origins of its URL. It returns
+// unknownName unless all origins are constants that name queues of one kind, FIFO or
+// standard. It ignores empty constants.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -134,8 +136,8 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				// GetQueueUrl never changes its argument: ignore the unknown origin for
-				// such a change.
+				// The tracer adds an unknown origin, because a call may change its
+				// argument. GetQueueUrl never does, so ignore this origin.
 				if name.Kind != flow.FromUnknown || name.Root != arg {
 					names = append(names, name)
 				}
@@ -257,8 +259,9 @@ func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
 	if requiredRole != RoleNone && !inherited {
 		w.required = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[requiredRole] {
-			// If this value and the value for the role r may both be nil, they are
-			// probably nil on the same paths, unless this one is a call's result.
+			// Skip an empty value. Also skip a value that may be nil, if a value for the
+			// role r may be nil too: both are probably nil on the same paths. The result of
+			// a call is not skipped for this reason.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}

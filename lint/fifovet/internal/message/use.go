@@ -41,8 +41,8 @@ type Use struct {
 	Slice *flow.Tracer
 }
 
-// Key returns a comparable ID for the message of u. Uses in one function with equal keys
-// belong to the same message.
+// Key returns a comparable ID for the message of u. If two values in one function have
+// equal keys, they belong to the same message.
 func (u *Use) Key() any {
 	if u.M != nil {
 		return u.M.Root
@@ -125,9 +125,9 @@ type dedupParam struct {
 	Path  flow.AccessPath
 }
 
-// dedupParameter returns the parameter that becomes the deduplication ID of the message
-// unchanged. It returns the zero value if there is no such parameter, or if the code sets
-// the ID in several places.
+// dedupParameter returns the parameter whose unchanged value becomes the deduplication ID
+// of the message. It returns the zero value if there is no such parameter, or if the code
+// sets the ID in several places.
 func (p *Index) dedupParameter(m *Message) dedupParam {
 	sets := m.Sets[RoleDedup]
 	if len(sets) != 1 || len(m.All(RoleDedup)) != 1 {
@@ -270,7 +270,8 @@ func (p *Index) recordParameters(u *Use) []*Use {
 	return more
 }
 
-// isOnlyFrom reports whether a value has no origins except the value root and constants.
+// isOnlyFrom reports whether a value has no origins except constants and the parameter
+// `root`.
 func isOnlyFrom(origins []flow.Origin, root ssa.Value) bool {
 	return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Root != root })
 }

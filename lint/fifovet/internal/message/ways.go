@@ -231,8 +231,8 @@ func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bo
 	case *ssa.Const:
 		return IsEmptyText(value), true
 	case *ssa.Call, *ssa.BinOp:
-		// Assume that a computed value selected by the path, such as a default ID, is not
-		// empty. If v itself is computed, nothing is known.
+		// If the current path selects this computed value for v, such as a default ID,
+		// assume that it is not empty. If v itself is the computed value, nothing is known.
 		return false, value != v
 	}
 	return false, false

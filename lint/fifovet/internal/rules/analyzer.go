@@ -51,8 +51,8 @@ func (s *settings) register(f *flag.FlagSet) {
 	f.BoolVar(&s.forbidRaw, "forbid-raw", false, "report sends to FIFO queues that bypass the SDK (SF008) in every package")
 }
 
-// on reports whether findings of this rule and severity are enabled.
-func (s *settings) on(id string, severity lint.Severity) bool {
+// isEnabled reports whether findings of this rule and severity are enabled.
+func (s *settings) isEnabled(id string, severity lint.Severity) bool {
 	if s.disable.has(id) {
 		return false
 	}

@@ -2,8 +2,8 @@ package rules
 
 // These constants limit the searches of the rules.
 const (
-	// maxPassOn is the largest number of functions from a random source to an exported
-	// function that returns its value.
+	// maxPassOn limits the number of functions that a random value passes through, from
+	// its source to an exported function that returns the value.
 	maxPassOn = 4
 
 	// maxLift is the largest number of nested calls from a retrying function to the

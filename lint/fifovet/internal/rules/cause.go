@@ -28,5 +28,6 @@ func (p *audit) causeOf(o flow.Origin) any {
 type valueCause struct{ pos token.Pos }
 
 // identityCause is the cause of a finding about a message whose body does not identify
-// the event. The field `message` has the message's key, for example from message.Use.Key.
-type identityCause struct{ message any }
+// the event. The key identifies the message, and comes from message.Use.Key or
+// message.Letter.Key.
+type identityCause struct{ key any }

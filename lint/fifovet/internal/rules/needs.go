@@ -173,9 +173,9 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 	return found
 }
 
-// returnsRandom reports whether an exported function may return a clock reading or a
-// random value. The map randomObjects has the known functions with such results.
-// returnsRandom adds functions and variables of this package to the map.
+// returnsRandom reports whether any exported function of this package may return a clock
+// reading or a random value. The map randomObjects has the known functions with such
+// results. returnsRandom adds functions and variables of this package to the map.
 func returnsRandom(pass *analysis.Pass, randomObjects map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func

@@ -36,8 +36,8 @@ type finding struct {
 	// name is the name of the faulty field or attribute, such as MessageBody.
 	name string
 
-	// cause identifies the place to fix. A function gets one finding for each cause, and
-	// all findings with a nil cause.
+	// cause identifies the place to fix. Of several findings in one function with the same
+	// cause, only one is reported. Findings with a nil cause are all reported.
 	cause any
 }
 
@@ -82,7 +82,7 @@ func (r *reporter) report(f finding) {
 			f.lower(lint.Warning)
 		}
 	}
-	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.on(f.rule, f.severity) {
+	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.isEnabled(f.rule, f.severity) {
 		return
 	}
 	d := analysis.Diagnostic{Pos: pos, End: end, Category: f.rule, URL: Docs + "#" + strings.ToLower(f.rule)}

@@ -12,7 +12,8 @@ import (
 )
 
 // checkConfigs checks rule SF001 for producers of package sqsfifo. The result of
-// Config.Attributes must depend only on the body, the event's JSON form.
+// Config.Attributes must depend only on data in the event's JSON form, because the body
+// contains only this form of the event.
 func (p *audit) checkConfigs() {
 	for _, fn := range p.Fns {
 		for instr := range flow.Instructions(fn) {
@@ -54,8 +55,8 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 	}
 }
 
-// outsideBody reports whether the attribute a may distinguish two events, but its value is
-// missing in the event's JSON form. It also returns the origin of this value.
+// outsideBody reports whether an attribute may distinguish two events, although its value
+// is missing in the event's JSON form. It also returns the origin of this value.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false
@@ -70,8 +71,9 @@ func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) 
 		case o.Kind == flow.FromSource && attrname.Event(a.Name):
 			lost, found = o, true
 		default:
-			// A part of the value is in the body, or does not come from the event: the
-			// attribute is probably correct.
+			// Do not report the attribute. A part of its value is in the body, so the body
+			// probably distinguishes the events. Or a part does not come from the event: it
+			// may be a setting.
 			return flow.Origin{}, false
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// nondetDedupID checks rule SF002. It reports an identity of an event that contains a clock
-// reading or a random value. The identity is a deduplication ID, or a field EventID or Time
-// of a type of package sqsfifo.
+// nondetDedupID checks rule SF002. It reports an identity of an event that depends on a
+// clock or a random source. The identity is a deduplication ID, or the field EventID or
+// Time of a type such as sqsfifo.Identity.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
@@ -48,7 +48,8 @@ func (p *audit) dedupIDs() []*message.Use {
 // checkMinted reports SF002 for the value u in a message. At least a part of u comes from
 // the clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
-	// Together with a date, an hour of the day (o.Wraps) does not repeat.
+	// An hour of the day (o.Wraps) together with a date is a rounded time. SF002 does not
+	// report rounded times.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}

@@ -68,8 +68,9 @@ type attempt struct {
 	values     []ssa.Value         // values in the message
 }
 
-// attempts returns the sends of a message with the value u. If another function makes the
-// message, the attempt's field `sourceCall` is the call of that function.
+// attempts returns the sends of the message with the value u. The instruction sourceCall
+// calls the clock or random source. If the function with sourceCall makes the message, but
+// its caller sends it, the attempt's sourceCall is the caller's call of that function.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {

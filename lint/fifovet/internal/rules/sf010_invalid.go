@@ -32,8 +32,8 @@ func (p *audit) invalidID() {
 // constant part has a character that SQS refuses, or if the parts of known length are
 // together too long.
 func (p *audit) legalParts(u *message.Use) {
-	// SQS does not check the dedupe key of package sqsfifo, sent in the body. The text of
-	// a part of u.Value is unknown.
+	// SQS does not check the dedupe key of package sqsfifo, because it is sent in the body.
+	// If the ID is only a part of u.Value (u.Path), the text of this part is unknown.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return
 	}
@@ -111,8 +111,8 @@ func (p *audit) bodyAsID(u *message.Use) {
 }
 
 // sameText guesses whether the ID is the whole body: both come from the same parameter or
-// field. Its type must be a slice, or its name must mean a body, such as payload or
-// msgBody.
+// field. This parameter or field must be a slice, or its name must mean a body, such as
+// payload or msgBody.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

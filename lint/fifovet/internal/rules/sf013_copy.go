@@ -23,8 +23,8 @@ func (p *audit) attrCopiesKey() {
 	}
 }
 
-// checkCopy reports SF013 if the attribute a and a member of the body have the same name,
-// but their values come from different variables, calls or constants.
+// checkCopy reports SF013 if an attribute and a member of the body have the same name, but
+// their values come from different variables, calls or constants.
 func (p *audit) checkCopy(l *message.Letter, a message.Attribute) {
 	val := l.Member(p.Index, a)
 	if val == nil {

@@ -39,7 +39,7 @@ func (p *audit) oneIDTwoBodies() {
 	}
 }
 
-// sends returns the sending calls of the package whose message has a deduplication ID and a
+// sends returns the calls in the package that send a message with a deduplication ID and a
 // body.
 func (p *audit) sends() []sent {
 	var found []sent
@@ -115,8 +115,8 @@ func keysOf(u *message.Use) (keys []originKey, known bool) {
 }
 
 // sameOrigins reports whether two values come from the same constants, parameters and
-// variables. If a value has other origins, such as a clock, or no origins, known is
-// false.
+// variables. If a value has other origins, such as a clock, or no origins, the result
+// `known` is false.
 func sameOrigins(a, b *message.Use) (same, known bool) {
 	x, known := keysOf(a)
 	y, alsoKnown := keysOf(b)
