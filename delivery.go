@@ -22,8 +22,8 @@ const (
 	// most 10,000 events a second.
 	Strict Order = iota
 
-	// Runs sends up to ten consecutive events of a group in one request. With few groups,
-	// Runs is up to ten times as fast as Strict.
+	// Runs is the order with up to ten consecutive events of a group in one request. With
+	// few groups, it is up to ten times as fast as Strict.
 	//
 	// The order of a group holds unless SQS stores only part of a request. Outcomes then
 	// report the overtaken events:

@@ -53,7 +53,8 @@
 //   - A suspension of the machine counts as elapsed time; a step of the wall clock does
 //     not. On systems other than Linux a forward step counts as a suspension.
 //     After a suspension of five minutes or more, a new send of an earlier event may wait
-//     for about two minutes, if a submission from before is still waiting.
+//     for about two minutes, while a submission from before the suspension has no outcome:
+//     the producer keeps old records for this submission.
 //   - If another process sent an event first, the producer computes the age of this
 //     message. It compares the time in SQS's sequence number with this machine's clock,
 //     and corrects the clock by the Date header of SQS's answers. With a client other

@@ -148,7 +148,8 @@ func TestBuildRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
-// Build refuses payloads without a canonical JSON object.
+// Build refuses a payload that has no canonical JSON form, is not an object, or breaks a
+// limit of SQS.
 func TestBuildRefusesPayloads(t *testing.T) {
 	refused := func(payload any) *sqsfifo.ViolationError {
 		t.Helper()

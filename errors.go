@@ -188,9 +188,10 @@ type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests of this call. It is 0 if the answer to another call
-	// with the same event showed the change, even if this call has also made requests. The
-	// producer then makes no further request for this call.
+	// Attempts is the number of requests of this call, if an answer to this call showed the
+	// change. Attempts is 0 if only the answer to another call with the same event showed
+	// the change, although this call may have made requests too. In both cases the producer
+	// makes no further request for this call.
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of
@@ -264,7 +265,8 @@ type ViolationError struct {
 //
 //   - The title of the rule replaces the text of [lint.Finding].Message, if this text may
 //     quote the value.
-//   - "*" replaces each name in the position that does not look like a field name.
+//   - The position is a JSON pointer. "*" replaces each of its names that does not look
+//     like a field name.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -414,8 +416,8 @@ func (e *ProvenanceError) Unwrap() error { return e.Err }
 // UnrecordedError reports that outcomes are missing in Config.Store. The callers have
 // received these outcomes. [Producer.Close] returns an UnrecordedError.
 //
-// If an event without its outcome in the store is sent again after five minutes, the error
-// is an [*InDoubtError] (see [UnresolvedPolicy]).
+// If an event with a missing outcome is sent again more than five minutes later, it fails
+// with an [*InDoubtError], unless Store.Unresolved is [UnresolvedResend].
 type UnrecordedError struct {
 	// Lost is the number of missing outcomes.
 	Lost int64

@@ -70,7 +70,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Number = 2
 		send(other) // ConflictError
 		attributes = map[string]string{"sensor": secret + "2"}
-		send(event) // one body with two sets of attributes
+		send(event) // the stored body, with other attributes
 		attributes = map[string]string{"patient_uuid": "0" + secret}
 		key += "|3"
 		send(event) // an attribute that breaks rule SF001

@@ -9,7 +9,7 @@ import (
 
 // outageLog logs the beginning, the course and the end of an outage.
 type outageLog interface {
-	failing(service string, neverAnswered bool, err error, failures int64, since time.Time)
+	callsFail(service string, neverAnswered bool, err error, failures int64, since time.Time)
 	recovered(service string, failures int64, lasted time.Duration)
 }
 
@@ -63,8 +63,8 @@ func (h *health) noteAnswer() {
 	h.failures, h.logged = 0, false
 }
 
-// noteFailure records that a call of the service failed. The cause may also be the network
-// or the configuration.
+// noteFailure records a failed call of the service. The cause may be the service, the
+// network or the configuration.
 func (h *health) noteFailure(err error) {
 	now := time.Now()
 	h.mu.Lock()
@@ -78,7 +78,7 @@ func (h *health) noteFailure(err error) {
 	if now.Before(h.next) {
 		return
 	}
-	h.log.failing(h.name, h.state.Load() == isNew, err, h.unlogged, h.since)
+	h.log.callsFail(h.name, h.state.Load() == isNew, err, h.unlogged, h.since)
 	if h.unlogged = 0; h.logged {
 		h.gap = min(10*h.gap, maxGap)
 	} else {

@@ -96,9 +96,9 @@ func (s *submission) logged() []slog.Attr {
 	return attributes
 }
 
-// failing logs that calls to a service fail. The parameter `neverAnswered` is true if the
+// callsFail logs that calls to a service fail. The parameter `neverAnswered` is true if the
 // service has not answered this producer yet.
-func (l *operatorLog) failing(service string, neverAnswered bool, err error, failures int64, since time.Time) {
+func (l *operatorLog) callsFail(service string, neverAnswered bool, err error, failures int64, since time.Time) {
 	if l.Log == nil { // without a logger, do not call err.Error: an error from a faulty store may panic there
 		return
 	}

@@ -28,7 +28,7 @@ type Message struct {
 	// Body is the canonical envelope, the bytes that SQS hashes.
 	Body string `json:"body"`
 
-	// Attributes are routing hints. SQS does not hash them.
+	// Attributes are routing hints. SQS does not use them for deduplication.
 	Attributes map[string]string `json:"attributes,omitempty"`
 
 	// Dataset is the event's dataset for telemetry, or nil.
@@ -37,7 +37,7 @@ type Message struct {
 
 // ReplayAttribute is the message attribute with the name of a replay run. Package replay
 // sets it, and spans and provenance records mark such a message as a replay. The attribute
-// is not part of the identity. SQS does not hash it.
+// is not part of the identity, and SQS does not use it for deduplication.
 const ReplayAttribute = "sqsfifo-replay-run"
 
 func (m *Message) isReplay() bool { return m.Attributes[ReplayAttribute] != "" }

@@ -56,9 +56,8 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch may wait for buffer room before it submits an event. The time of the
-		// submission is the time of the event's last Identify call, not the beginning of
-		// the call.
+		// SendBatch may wait for buffer room before it submits an event. So the time of the
+		// submission is not the start of SendBatch, but the event's last call of Identify.
 		if at, ok := m.identifiedAt.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -149,8 +148,8 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// isUnnoticed reports whether the producer could not know of the message `a` by the
-// time `when`. Package internal/memory/process documents this limit.
+// isUnnoticed reports whether the producer could not know of the message `a` by the time
+// `when`. The documentation of package internal/memory/process explains this under Limits.
 func (m *modelRun) isUnnoticed(a *modelAccept, as []*modelAccept, when time.Time) bool {
 	producer := a.sub.producer
 	if slices.ContainsFunc(m.subs, func(s *modelSub) bool {
@@ -205,9 +204,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// Assume that the producer knew the message. A request that left before SQS
-			// forgot the message then also proves that the event is stored, even without a
-			// clear answer.
+			// If the producer knew the message, a request that left before SQS forgot the
+			// message needs no clear answer. The event is stored, whether SQS dropped this
+			// request as a duplicate, stored the event again, or never got the request.
 			for _, r := range rs {
 				suppressed := knew && !r.provesUnstored && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
@@ -247,9 +246,9 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	reason := false
 	for _, r := range rs {
 		// A request cannot be the reason for the doubt if its answer proved "not stored"
-		// before the producer decided the outcome. With slow callbacks or SendBatch, the
-		// report may come long after the decision. The answer may have come in between, so
-		// do not rule the request out.
+		// before the producer decided the outcome. The test knows only the time of the
+		// report. With slow callbacks or SendBatch, an answer before the report may still
+		// have come after the decision, so do not rule the request out.
 		proven := r.provesUnstored && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -294,8 +293,9 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				// callback delayed its report.
 				continue
 			case earlier.receipt.MessageID != "" && earlier.receipt.MessageID != late.id:
-				// The earlier event's receipt names a message of another producer. SQS forgot
-				// that message, and then stored the late message of this producer.
+				// The earlier event's receipt names a message of another producer, which SQS
+				// stored first. The message `late` is a second copy, stored after SQS forgot
+				// the first. Its order is not guaranteed.
 				continue
 			case m.on.setsClock && earlier.err == nil && earlier.receipt.MessageID == "":
 				// This is the previous case after a change of the wall clock: the receipt

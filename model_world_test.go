@@ -45,7 +45,7 @@ type modelWorld struct {
 	notes    []modelNote
 	wrong    []modelViolation
 
-	refuser *sqs.Client // a client whose requests never leave
+	refuser *sqs.Client // a client whose requests never leave this machine
 }
 
 // modelLane is a message group of one producer.

@@ -27,8 +27,8 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// on returns a new producer of scenes for an existing queue, like a producer in another
-// process.
+// The function `on` returns a new producer of scenes for an existing queue, like a producer
+// in another process.
 func on(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*sqsfifo.Config[Scene])) *sqsfifo.Producer[Scene] {
 	t.Helper()
 	c := config()

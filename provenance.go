@@ -24,7 +24,8 @@ type ProvenanceRecord struct {
 	DedupeKey    string `json:"dedupe_key,omitempty"`
 	MessageGroup string `json:"message_group,omitempty"`
 
-	// BodyHash is the deduplication ID, see [BodyHash].
+	// BodyHash is the SHA-256 of the body, which is the deduplication ID. See the function
+	// [BodyHash].
 	BodyHash string `json:"body_hash,omitempty"`
 
 	// MessageID and SequenceNumber are from SQS's answer. For a duplicate they are the

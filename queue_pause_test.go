@@ -164,8 +164,8 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// Event 3 fails at first. Event 1 does not overtake it, because SQS stored
-			// event 1 before.
+			// Event 3 fails at first. Event 1 does not overtake it: the first SendBatch
+			// stored event 1, so this copy is a duplicate.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())

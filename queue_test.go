@@ -22,8 +22,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Two producers on one Queue send a group's events in call order. A dedupe key used by
-// the first producer with another payload is a conflict for the second.
+// Two producers on one Queue send a group's events in call order. If the second producer
+// sends another payload with a dedupe key of the first, the result is a ConflictError.
 func TestProducersShareAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newQueue(t, sqstest.Config{})

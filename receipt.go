@@ -35,7 +35,8 @@ type Receipt struct {
 	DedupeKey string
 	Group     string
 
-	// BodyHash is the deduplication ID, see [BodyHash].
+	// BodyHash is the SHA-256 of the body, which is the deduplication ID. See the function
+	// [BodyHash].
 	BodyHash string
 
 	// MessageID and SequenceNumber are from SQS's answer. For a duplicate, SQS answers

@@ -26,8 +26,8 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		// Do not report a refused event as stored. SQS stored an earlier message, for
-		// example one with other attributes.
+		// Stored is the fate of an earlier message, for example one with other attributes.
+		// Do not report it for the refused event.
 		return attempt.NotStored
 	}
 	return fate

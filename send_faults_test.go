@@ -26,8 +26,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// faulty fails a share of the entries and of the calls, and loses a share of the answers.
-func faulty(q *sqstest.Queue, share float64) {
+// injectFaults makes a share of the entries and of the calls fail, and loses a share of the
+// answers.
+func injectFaults(q *sqstest.Queue, share float64) {
 	var n atomic.Int64
 	entry := func(int, types.SendMessageBatchRequestEntry) bool { return n.Add(1)%int64(1/share) == 0 }
 	q.InjectRandomly(sqstest.ServerError(), share, 1)
@@ -49,7 +50,7 @@ func TestFaultsOverLoopback(t *testing.T) {
 	}{{sqsfifo.Strict, 0.01}, {sqsfifo.Strict, 0.03}, {sqsfifo.Runs, 0.03}} {
 		t.Run(fmt.Sprintf("order %d, %v %% of each", tc.order, 100*tc.share), func(t *testing.T) {
 			q := newQueue(t, sqstest.Config{})
-			faulty(q, tc.share)
+			injectFaults(q, tc.share)
 			server := httptest.NewServer(sqstest.NewServer(q))
 			defer server.Close()
 			p := on(t, sqsfifo.NewClient(awsConfig(server.URL), 32), q, func(c *sqsfifo.Config[Scene]) {
@@ -121,7 +122,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("make soak")
 	}
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
-	faulty(q, 0.01)
+	injectFaults(q, 0.01)
 	server := httptest.NewServer(sqstest.NewServer(q))
 	defer server.Close()
 	client := sqsfifo.NewClient(awsConfig(server.URL), 32)

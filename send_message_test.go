@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// SendMessageAsync sends messages from earlier Builds byte for byte. In one group, messages
-// and events are sent in the order of the calls. The caller may change a message after the
-// call.
+// SendMessageAsync sends a message from an earlier call of Build byte for byte. In one
+// group, messages and events are sent in the order of the calls. The caller may change a
+// message after the call.
 func TestSendMessageAsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -85,9 +85,9 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// SQS gives each new message a higher sequence number, and answers a copy with the number of
-// the original. Process B sends a copy of process A's event. B recognises the copy only if
-// SQS has answered B with a higher number before, for a message that B sent.
+// SQS gives each new message a higher sequence number than all messages before, and answers
+// a copy with the number of the original. Process B sends a copy of process A's event. B
+// recognises the copy only if its number is lower than that of an earlier message of B.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -277,8 +277,8 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 
 // This producer sends a copy of another process's event. SQS's answer arrives 12 seconds
 // after the time in its Date header. The producer must not conclude that SQS's clock is 12
-// seconds slow. After this wrong conclusion, the event would look younger than it is, and a
-// resend could start after SQS has forgotten the event.
+// seconds slow. By such a clock, the producer would compute an age that is 12 seconds too
+// low, and might resend the event after SQS has forgotten it.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

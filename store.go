@@ -18,8 +18,8 @@ import (
 // Before the producer sends an event, it writes a claim of the event to the store. While
 // the claim lasts, no other producer of the store sends the event. One write contains the
 // claims of all events of a request. If few groups have events, the producer claims the
-// next events of these groups in advance, at most 64 in all. After the request, the
-// producer records the results in the store.
+// next events of these groups in advance, at most 64 in all, so that their requests need
+// not wait for the store. After the request, the producer records the results in the store.
 //
 // The claims and results have these consequences:
 //
@@ -54,8 +54,8 @@ import (
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
-//   - by a process stopped for more than five minutes between its last check of a claim
-//     and the network
+//   - by a process stopped for more than five minutes after its last check of a claim,
+//     before its request reaches the network
 //   - by hardware that loses confirmed writes
 //   - with a store whose clock was set back without notice (see the limits of the store's
 //     package)

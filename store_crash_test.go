@@ -18,8 +18,8 @@ import (
 
 // hookedClient calls before() when a request is about to leave, and after() when the queue
 // has handled the request. Through the options of a call, the SDK's client reports to the
-// producer whether a failed request left. hookedClient ignores the options, so the producer
-// cannot learn this.
+// producer whether a failed request left this machine. hookedClient ignores the options, so
+// the producer cannot learn this.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex

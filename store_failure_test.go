@@ -72,8 +72,8 @@ func TestRetriesEndInTheInterval(t *testing.T) {
 	})
 }
 
-// The store takes a second to record a result. The producer sends more slowly, so that
-// fewer than 1,000 results wait for the store, and loses no result.
+// The store takes a second to record a result. The producer slows down, so that fewer than
+// 1,000 results wait for the store. It loses no result.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -149,7 +149,8 @@ func TestStoreFull(t *testing.T) {
 	})
 }
 
-// With FailOpen, events are sent without the store and counted.
+// With FailOpen, the producer sends events without a claim while the store does not answer,
+// and counts the attempts.
 func TestFailOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -239,8 +240,8 @@ func TestRefusedAfterADoubt(t *testing.T) {
 	})
 }
 
-// If no request with an event left this machine, the producer releases the claim, and the
-// store keeps no record.
+// If an event's requests never leave this machine, the producer releases the event's claim,
+// and the store keeps no record of the event.
 func TestNothingLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -106,7 +106,7 @@ func (w *storeWorld) arrive(entries []types.SendMessageBatchRequestEntry) *sqs.S
 	defer w.mu.Unlock()
 	out, err := w.q.SendMessageBatch(context.Background(), &sqs.SendMessageBatchInput{QueueUrl: aws.String(w.q.URL()), Entries: entries})
 	if err != nil {
-		w.fails("the queue refuses: %v", err)
+		w.addViolation("the queue refuses: %v", err)
 		return nil
 	}
 	for _, ok := range out.Successful {
@@ -147,7 +147,7 @@ func (w *storeWorld) check(sum *storeTotals) {
 		byKey[a.sub.e.Key] = append(byKey[a.sub.e.Key], a)
 	}
 	if n := len(w.q.Messages()); n != len(w.accepts) {
-		w.fails("%d messages in the queue, %d accepted", n, len(w.accepts))
+		w.addViolation("%d messages in the queue, %d accepted", n, len(w.accepts))
 	}
 	for _, as := range byKey {
 		w.checkTwice(as)
@@ -167,7 +167,7 @@ func (w *storeWorld) check(sum *storeTotals) {
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.mayStoreTwice {
-			w.fails("%s accepted twice, %v apart, TTL %v: by submission %d and by %d\n%s\n%s",
+			w.addViolation("%s accepted twice, %v apart, TTL %v: by submission %d and by %d\n%s\n%s",
 				as[i].sub.e.Key, gap, w.ttl, as[i-1].sub.id, as[i].sub.id, as[i-1].body, as[i].body)
 		}
 	}
@@ -178,7 +178,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 		return
 	}
 	if s.outcomes != 1 {
-		w.fails("submission %d of %s by %s: %d outcomes", s.id, s.e.Key, s.how, s.outcomes)
+		w.addViolation("submission %d of %s by %s: %d outcomes", s.id, s.e.Key, s.how, s.outcomes)
 		return
 	}
 	var conflict *sqsfifo.ConflictError
@@ -190,7 +190,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 		sum.conflicts.Add(1)
 		for _, a := range as {
 			if a.sub == s && !w.mayStoreTwice {
-				w.fails("submission %d of %s is a conflict and was accepted", s.id, s.e.Key)
+				w.addViolation("submission %d of %s is a conflict and was accepted", s.id, s.e.Key)
 			}
 		}
 	case sqsfifo.FateOf(s.err) == sqsfifo.InDoubt:
@@ -203,17 +203,17 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 		for _, a := range as {
 			before := !a.at.After(s.made) && s.reported.Before(a.until)
 			if a.sub == s || before && !w.mayStoreTwice && !errors.Is(s.err, sqsfifo.ErrBufferFull) && a.sub.e.Value == s.e.Value {
-				w.fails("submission %d of %s, made %v after the message was accepted by submission %d, is said not to be stored: %v",
+				w.addViolation("submission %d of %s, made %v after the message was accepted by submission %d, is said not to be stored: %v",
 					s.id, s.e.Key, s.made.Sub(a.at), a.sub.id, s.err)
 			}
 		}
 	default:
-		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
+		w.addViolation("submission %d: an error without a fate: %v", s.id, s.err)
 	}
 	// The last submission, after all faults, may fail only for a conflict or an
 	// unresolved event.
 	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
-		w.fails("the last submission of %s: %v", s.e.Key, s.err)
+		w.addViolation("the last submission of %s: %v", s.e.Key, s.err)
 	}
 }
 
@@ -227,14 +227,14 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	a := w.known[r.MessageID]
 	switch {
 	case r.MessageID == "" && !r.Duplicate:
-		w.fails("submission %d: a receipt without a message ID", s.id)
+		w.addViolation("submission %d: a receipt without a message ID", s.id)
 	case r.MessageID == "": // the producer knew that the event was stored, but not the message ID
 	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
-		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
+		w.addViolation("submission %d of %s has the receipt of another message", s.id, s.e.Key)
 	case r.BodyHash != sqsfifo.BodyHash(a.body):
-		w.fails("submission %d of %s: the hash in the receipt is not that of the message\n%s", s.id, s.e.Key, a.body)
+		w.addViolation("submission %d of %s: the hash in the receipt is not that of the message\n%s", s.id, s.e.Key, a.body)
 	case r.Duplicate && a.sub == s:
-		w.fails("submission %d of %s: a false duplicate", s.id, s.e.Key)
+		w.addViolation("submission %d of %s: a false duplicate", s.id, s.e.Key)
 	}
 }
 
@@ -250,7 +250,7 @@ func (w *storeWorld) checkOrder() {
 		for _, first := range w.accepts[:i] {
 			l, f := late.sub, first.sub
 			if l.process == f.process && l.e.Group == f.e.Group && l.precedes(f) && own(late) && own(first) {
-				w.fails("out of order in %s: submission %d was stored before %d", l.e.Group, f.id, l.id)
+				w.addViolation("out of order in %s: submission %d was stored before %d", l.e.Group, f.id, l.id)
 				return
 			}
 		}

@@ -517,7 +517,7 @@ func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	defer w.mu.Unlock()
 	w.clock++
 	if s.outcomes++; s.outcomes > 1 {
-		w.fails("submission %d of %s: %d outcomes", s.id, s.e.Key, s.outcomes)
+		w.addViolation("submission %d of %s: %d outcomes", s.id, s.e.Key, s.outcomes)
 	}
 	w.note(s.e.Key, "submission %d: %+v %v", s.id, r, err)
 	if s.process.dead {
@@ -526,14 +526,14 @@ func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	s.reported, s.receipt, s.err = w.on.now(), r, err
 	has := w.recorded[r.MessageID] || (r.MessageID == "" || w.mayStoreTwice) && w.recorded[s.e.Key]
 	if err == nil && !r.Unrecorded && !has {
-		w.fails("submission %d of %s has a receipt, and the store never had its result", s.id, s.e.Key)
+		w.addViolation("submission %d of %s has a receipt, and the store never had its result", s.id, s.e.Key)
 	}
 }
 
 func (w *storeWorld) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fails(format, args...)
+	w.addViolation(format, args...)
 }
 
 // storeNote is a line of an event's history.
@@ -545,8 +545,8 @@ func (w *storeWorld) note(key, format string, args ...any) {
 	w.notes = append(w.notes, storeNote{key, fmt.Sprintf("%12.3f s  ", at.Seconds()) + fmt.Sprintf(format, args...)})
 }
 
-// fails records a violation. The caller holds the lock.
-func (w *storeWorld) fails(format string, args ...any) {
+// addViolation records a violation. The caller holds the lock.
+func (w *storeWorld) addViolation(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 

@@ -16,9 +16,9 @@ import (
 type storeKeys struct {
 	client string // Config.Store.Client
 
-	// queue is the queue's name in the store's keys: Config.Store.Queue or, if that is
-	// empty, the ARN derived from an AWS URL. Without both, queue is "", and the name is
-	// the ARN that SQS reports.
+	// queue is Config.Store.Queue or, if that is empty, the ARN derived from an AWS URL. It
+	// is the queue's name in the store's keys. If the field `queue` is empty, the name is
+	// the ARN that SQS reports (see queueName).
 	queue     string
 	inspector *inspector // reads the queue's attributes; nil without a store
 }

@@ -122,7 +122,7 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// Unless the reason is Known, a worker may still write s.rare.
+	// Read s.rare only for the reason dispatch.Known. Otherwise a worker may still write it.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -199,8 +199,8 @@ func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, oth
 	}
 }
 
-// because returns the reason for making no further attempt, with the last attempt's error
-// added if an attempt was made.
+// The function `because` returns the reason for making no further attempt. If an attempt
+// was made, it adds the error of the last attempt.
 func because(reason, last error) error {
 	if last == nil {
 		return reason

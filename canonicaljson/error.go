@@ -57,8 +57,8 @@ var (
 	// ErrTooLong: the text is longer than [MaxLength].
 	ErrTooLong = errors.New("text too long: the limit is " + strconv.Itoa(MaxLength) + " bytes")
 
-	// ErrUnsupportedType: JSON has no form for the Go type. Leave the field `out` with the
-	// tag json:"-", or give its type a MarshalJSON method. The types are:
+	// ErrUnsupportedType: JSON has no form for the Go type. Omit the field with the tag
+	// json:"-", or give its type a MarshalJSON method. The types are:
 	//
 	//   - channels, functions and complex numbers;
 	//   - maps with keys other than strings, integers and text marshalers;

@@ -156,7 +156,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 }
 
 // maxCached is the largest number of members for which orderCache has a separate slice.
-// Objects with more members all use the slice orderCache.large, one after another.
+// Objects with more members share the slice orderCache.large, which has only the order of
+// the last such object.
 const maxCached = 64
 
 // orderCache remembers the sorted orders of recent objects. The next object with equally
@@ -238,9 +239,10 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the text that writeSorted must still write. writeSorted works from the
-// end of the text to its start. If open is true, an object after the span is only partly
-// written: writeSorted must write the object's remaining members before it writes the span.
+// job is a span of the text that writeSorted must still write. writeSorted works from the
+// end of the text to its start. If the field `open` is true, writeSorted has written only
+// the end of the object after the span. It must write the rest of this object, and then the
+// span.
 type job struct {
 	span
 	members uint32 // start of the object's sorted members, in scanner.sortedMembers

@@ -56,8 +56,9 @@ type sameKey int
 
 func (sameKey) MarshalText() ([]byte, error) { return []byte("same"), nil }
 
-// As in encoding/json, omitzero leaves out zero fields of embedded unexported types.
-// Reflection cannot call methods of such fields, so omitzero must work without IsZero.
+// As in encoding/json, omitzero leaves out an embedded field that is zero, also if its type
+// is unexported. Reflection cannot call methods of such a field, so omitzero must work
+// without IsZero.
 func TestOmitZeroOfUnexportedName(t *testing.T) {
 	for _, v := range []any{
 		struct {

@@ -200,8 +200,8 @@ func TestPooledMemoryIsBounded(t *testing.T) {
 	assert.Less(t, after, int64(16<<20))
 }
 
-// TestConcurrentUse has several goroutines compile and use the encoders of types
-// that contain each other, and canonicalise texts.
+// Several goroutines use the package at the same time. They compile and use the encoders
+// of types that contain each other, and canonicalise texts.
 func TestConcurrentUse(t *testing.T) {
 	type node struct {
 		Name string           `json:"name"`

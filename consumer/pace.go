@@ -29,8 +29,9 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 	}
 }
 
-// reportCall gives the result of an SQS call to the pacer p, because p slows down after
-// throttles. Parameter `began` is the start time of the call, a result of pace.
+// reportCall passes the parameter `err`, the result of an SQS call, to the pacer p, because
+// p slows down after throttles. The parameter `began` is the call's start time, as returned
+// by the method `pace`.
 func (e *engine) reportCall(p *pacer.Pacer, began time.Time, err error) {
 	load := attempt.Passed
 	if err != nil {

@@ -89,8 +89,9 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// During a shutdown, the consumer repeats the interrupted receive. It makes its messages
-// visible only after this receive, because the receive would otherwise return them again.
+// A shutdown repeats the interrupted receive, because messages in a lost answer would stay
+// hidden. The blocked messages a1 and a2 become visible only after the repeated receive,
+// which would otherwise return a1 and a2 again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

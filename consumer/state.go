@@ -159,8 +159,9 @@ type schedule struct {
 	waiting      []*waiter
 	waitingAlone []*waiter // handlers that must run alone
 
-	// Until these times the consumer requests fewer messages from SQS (see receiveLimits):
-	// a message may crash the process, and SQS then delivers all its messages again.
+	// Until aloneUntil, the consumer receives one message at a time. Until singleUntil, each
+	// receive requests one message (see receiveLimits). If a message crashes the process, SQS
+	// then has fewer received messages to deliver again.
 	singleUntil, aloneUntil time.Time
 }
 

@@ -215,7 +215,8 @@ func entryIndex(id *string, n int) (int, bool) {
 // consumer can receive the group as soon as its first message is visible.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
-	// A shutdown repeats interrupted receives. They could return released messages again.
+	// In a shutdown, first wait for all receives. An interrupted receive is repeated, and
+	// could return the messages released here.
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {
 		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()

@@ -91,7 +91,7 @@ func (p panel) model(id int, at, datasource object) object {
 		kind, options, defaults = "heatmap", object{"calculate": false, "yAxis": object{"unit": p.unit}, "color": object{"mode": "scheme", "scheme": "Oranges", "steps": 64}}, object{"unit": p.unit}
 	}
 	return object{
-		"id": id, "type": kind, "title": p.title, "description": p.do, "datasource": datasource, "gridPos": at, "targets": targets,
+		"id": id, "type": kind, "title": p.title, "description": p.description, "datasource": datasource, "gridPos": at, "targets": targets,
 		"fieldConfig": object{"defaults": defaults, "overrides": []any{}}, "options": options,
 	}
 }

@@ -13,13 +13,13 @@ type row struct {
 	panels []panel
 }
 
-// A panel of the dashboard shows the results of queries. Its description (do) says how an
+// A panel of the dashboard shows the results of queries. Its description says how an
 // operator should react.
 type panel struct {
-	title, unit, do string
-	queries         []query
-	limit           float64 // value of the limit line; 0 for no line
-	stack, heatmap  bool
+	title, unit, description string
+	queries                  []query
+	limit                    float64 // value of the limit line; 0 for no line
+	stack, heatmap           bool
 }
 
 type query struct{ expr, legend string }

@@ -66,9 +66,9 @@ type Request struct {
 	Body        []byte
 	Dataset     Dataset
 
-	// Recompute computes the fingerprint of a stored request with the Spec of the field
-	// Fingerprint. Only programs that have changed their computation of fingerprints need
-	// Recompute: see [ClaimAcross].
+	// Recompute computes the fingerprint of a stored request by the method that
+	// Fingerprint.Spec names. Only programs that have changed this method need Recompute:
+	// see [ClaimAcross].
 	Recompute func(Record) (Fingerprint, error)
 }
 
@@ -121,13 +121,13 @@ type unmarkedError struct{ err error }
 
 func (e *unmarkedError) Error() string { return e.err.Error() }
 
-// Is is like [errors.Is] for the wrapped errors, but ignores the mark of NotDone.
+// Is searches the wrapped errors like [errors.Is], but ignores the mark of NotDone.
 func (e *unmarkedError) Is(target error) bool {
 	_, marker := target.(*notDoneError)
 	return !marker && errors.Is(e.err, target)
 }
 
-// As is like [errors.As] for the wrapped errors, but ignores the mark of NotDone.
+// As searches the wrapped errors like [errors.As], but ignores the mark of NotDone.
 func (e *unmarkedError) As(target any) bool {
 	_, marker := target.(**notDoneError)
 	return !marker && errors.As(e.err, target)
@@ -182,7 +182,7 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 		return Answer{}, err
 	}
 	start := g.clock.Now()
-	out, err := g.claim(ctx, c, r.Recompute)
+	out, err := g.claimKey(ctx, c, r.Recompute)
 	var invalid *InvalidError
 	switch {
 	case err != nil && (out.Decision == Unjudged || errors.As(err, &invalid)):
@@ -203,10 +203,10 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	return answer, err
 }
 
-// claim claims the key. If the store does not confirm the claim, claim repeats it once
-// with the same token, even after ctx has ended. Otherwise an unused claim might keep the
-// key until its lease ends.
-func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
+// claimKey claims the key of c. If the store does not confirm the claim, claimKey tries
+// once more with the same token, even after ctx has ended. Without an answer, Do could not
+// release a granted claim, and the claim would block the key until its lease ends.
+func (g *Guard) claimKey(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	var unconfirmed error
 	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {
 		bounded, cancel := context.WithTimeout(claiming, g.config.Policy.config.StoreTimeout)

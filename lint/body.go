@@ -146,9 +146,9 @@ func members(text string) ([]member, bool) {
 	return ms, true
 }
 
-// leaves calls yield for each string, number and boolean value in text, at any depth.
-// Names and null are not leaves.
-func leaves(text string, yield func(leaf string)) {
+// visitLeaves calls the function `yield` with each leaf of a JSON text: each string, number
+// and boolean value, at any depth. Names and null are not leaves.
+func visitLeaves(text string, yield func(leaf string)) {
 	for i := 0; i < len(text); {
 		switch text[i] {
 		case '"':

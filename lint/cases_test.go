@@ -63,7 +63,7 @@ const (
 	key    = "landsat|LC09_L2SP_028033_20251204"
 )
 
-// none is the Offset of a finding that names no position in the body.
+// The constant `none` is the field Offset of a finding without a position in the body.
 const none = -1
 
 type badCase struct {

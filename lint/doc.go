@@ -37,8 +37,8 @@
 // The rules SF001 to SF020 are about Go source; some are also about messages. Package
 // fifovet checks Go source, except SF020, which the command "sqsfifo vet" checks. [Rules]
 // has severities, wordings, sources, fixes and examples. After the ID and the name of each
-// rule, the table describes code or messages that break the rule. In SF013, the attribute
-// and the key in the body have the same name, but the code computes them separately.
+// rule, the table describes code or messages that break the rule. In SF013, "the key" is
+// the body's member with the attribute's name, and other code computes the attribute.
 //
 //	SF001  attr-only-identity           the identity of the event is in an attribute and not in the body
 //	SF002  nondeterministic-dedup-id    a clock or a random source reaches the deduplication ID

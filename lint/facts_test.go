@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The method Facts of a rule returns a text for each SQS fact that the rule's Source names.
-// Each returned fact has a row in sqstest/FACTS.md, the list of tested facts.
+// For each fact number in the Source of a rule, such as F-011, the method Facts returns the
+// fact with its text. Each returned fact has a row in sqstest/FACTS.md, the list of tested
+// facts.
 func TestFacts(t *testing.T) {
 	held, err := os.ReadFile("../sqstest/FACTS.md")
 	require.NoError(t, err)

@@ -101,7 +101,7 @@ func (b body) identities(yield func(value string)) {
 	if !b.wellFormed {
 		return
 	}
-	leaves(b.text, yield)
+	visitLeaves(b.text, yield)
 	keyComponents(b.memberText("dedupe_key"), yield)
 }
 

@@ -41,7 +41,7 @@ type Message struct {
 // Attribute is the value of a message attribute. DataType selects one of the two values;
 // the other value must be empty.
 type Attribute struct {
-	// DataType is String, Number or Binary, optionally with a suffix of the sender, as in
+	// DataType is String, Number or Binary. The sender may add a suffix, as in
 	// Number.float.
 	DataType string
 

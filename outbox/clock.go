@@ -22,8 +22,8 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
-	// Attempts may be older than the clock now shows. Assume that all are too old for a
-	// resend.
+	// For the same reason, the attempts seem younger than they are. Assume that all attempts
+	// are too old for a resend.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.makeLate, step, now-r.outbox.config.ResendFor.Microseconds()); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}

@@ -176,16 +176,17 @@ type decisions struct {
 	batches     []*rowBatch
 	toMark      []groupRange
 	completions []completion
-	// late has the first row of each group to be held: possibly in SQS, and too old for a
-	// resend.
+	// late has the first row of each group to be held. Each of these rows is possibly in SQS,
+	// and too old for a resend.
 	late  []pickedRow
 	bytes int // total size of the messages in all batches
 }
 
 // plan decides for each group whether its rows are sent, removed without a send, or held.
-// The rows are sorted by group and position. The parameter `now` is the present time of the
-// database's clock, in microseconds since 1970. At this moment the relay's clock showed
-// requestedAt or a later time.
+// The rows are sorted by group and position. The parameter `now` is the current time of the
+// database's clock, in microseconds since 1970. The relay read requestedAt from its own
+// clock before the database read `now`, so a deadline counted from requestedAt is not too
+// late.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p decisions) {
 	for len(rows) > 0 {
 		head := rows[0]

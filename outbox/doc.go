@@ -41,12 +41,13 @@
 // (PostgreSQL: 40P01, retry the transaction). At isolation levels above READ COMMITTED,
 // Add fails with a serialization error (40001) instead of waiting.
 //
-// Ages come from the database's clock; for SQLite, from the machine's clock. A backward
-// clock step of more than five seconds makes all possibly sent messages late, because the
-// time since their first attempts is unknown. Relays compare the clock with the largest
-// time in any relay's commits; the leader commits at least once per third of the lease.
-// Relays cannot detect a step if the clock still shows a later time than the last commit,
-// for example because no relay was running.
+// Ages come from the database's clock; for SQLite, from the machine's clock. If this clock
+// is set back by more than five seconds, all possibly sent messages become late, because
+// the time since their first attempts is unknown. To detect this, relays compare the clock
+// with the latest time in any relay's commits; the leader commits soon after each third of
+// the lease, or more often. If the clock still shows a later time than the last commit,
+// for example because no relay was running, relays cannot detect that it was set back. A
+// resent message may then be delivered twice.
 //
 // Group counters are never deleted, because positions must stay unique. Each counter
 // takes about 100 bytes including its index entry.
@@ -90,6 +91,6 @@
 // LAST_INSERT_ID(). The counter row stays locked until the commit, so positions follow
 // commit order and other groups do not wait. With a replay.Source over this table,
 // package replay sends the messages in order, and durably marks each message before its
-// send. When replay.Report.Complete returns true, delete the sent rows. Do not make the
-// next plan before.
+// send. When replay.Report.Complete returns true, delete the sent rows. Make the next plan
+// only after this deletion.
 package outbox

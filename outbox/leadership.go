@@ -28,8 +28,8 @@ type leadership struct {
 	// enough for all batches of the relay.
 	readyBatches    chan *rowBatch
 	finishedBatches chan *rowBatch
-	// toUnmark maps a group to a position. The next commit removes the mark "possibly
-	// sent" from later rows.
+	// toUnmark maps a group to a position. The next commit removes the mark "possibly sent"
+	// from the group's rows after this position.
 	toUnmark    map[string]int64
 	cursor      string // last group read by the method `pick`; the next call starts after it
 	moreWaiting bool   // the database may have more rows to send

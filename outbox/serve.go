@@ -21,7 +21,7 @@ func (t *leadership) serve(ctx context.Context) {
 			t.sendNext(b)
 		}
 	})
-	err := t.work(ctx)
+	err := t.commitLoop(ctx)
 	t.ending.Store(true)
 	if errors.Is(err, errStopped) {
 		err = t.finish()
@@ -70,9 +70,9 @@ func (t *leadership) await(abort <-chan struct{}) {
 	}
 }
 
-// work makes the commits of the leading relay until it must not lead any more, and
-// returns the reason.
-func (t *leadership) work(ctx context.Context) error {
+// commitLoop calls the method `commit` repeatedly until the relay must not lead any more,
+// and returns the reason.
+func (t *leadership) commitLoop(ctx context.Context) error {
 	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
 	defer poll.Stop()
 	lookForRows := true // check the database for new rows, because the outbox may have some

@@ -114,8 +114,8 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 		refuse := func(o Outcome, reason string) {
 			r.inFlight--
 			r.bytes -= item.Size
-			// An attempt of an earlier run may have stored the item, and this run made no
-			// attempt. The field Refuted therefore stays false.
+			// Do not set Refuted, which means that the latest attempt did not store the item.
+			// This run made no attempt, and an attempt of an earlier run may have stored it.
 			r.record(t.queue, &journalEntry{Item: t.item, Outcome: o, Reason: reason})
 		}
 		t.message = f.Message
@@ -302,11 +302,10 @@ func (r *runner) record(l *groupQueue, m *journalEntry) {
 		l.items = l.items[1:]
 		r.advance(l)
 	case m.Outcome != OutcomeNone:
-		r.stop(m.Item, m.Outcome, m.Reason)
+		r.logStop(m.Item, m.Outcome, m.Reason)
 	}
 }
 
-// stop logs that a group stops.
-func (r *runner) stop(item int, o Outcome, reason string) {
+func (r *runner) logStop(item int, o Outcome, reason string) {
 	r.config.Logger.Warn("replay: a message group stops", "run", r.config.ID, "group", r.plan.Items[item].Group, "item", item, "outcome", string(o), "reason", reason)
 }

@@ -61,8 +61,8 @@ type Step struct {
 // DryRun makes no request and does not read the source. The journal may be nil before the
 // first run.
 //
-// A run at a later time may find other labels and actions, but never sends an item that the
-// plan skips.
+// The labels and actions depend on the given time. A later run may therefore differ from
+// these steps, but never sends an item that the plan skips.
 func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

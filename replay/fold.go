@@ -5,9 +5,9 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds different messages with the same dedupe key. The field `distinct` lists the
-// messages of each key. It represents a message by the index of the message's first item in
-// the field `all`.
+// variants finds different messages with the same dedupe key. The field `all` has the
+// items. A message may have several items. For each key, the field `distinct` has one index
+// into `all` per message: the index of the message's first item.
 type variants struct {
 	all      []PlannedItem
 	distinct map[eventKey][]int
@@ -31,7 +31,8 @@ func joinRecords(all []PlannedItem) variants {
 		k := eventKey{item.EventSource, item.DedupeKey}
 		v.distinct[k] = append(v.distinct[k], i)
 	}
-	// The plan's filter compares these values, and must treat all items of a message alike.
+	// Copy the joined values to the repeated items. The plan's filter compares statuses and
+	// times, and must treat all items of a message alike.
 	for i := range all {
 		if item := &all[i]; item.Reason == reasonRepeated {
 			first := v.sameMessage(item)

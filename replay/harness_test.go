@@ -142,8 +142,7 @@ func doubt(m *sqsfifo.Message) error {
 	return &sqsfifo.InDoubtError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("no answer")}
 }
 
-// through sends the message m by the sender p and waits for the answer.
-func through(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sqsfifo.Receipt, err error) {
+func sendAndWait(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sqsfifo.Receipt, err error) {
 	answered := make(chan struct{})
 	p.SendMessageAsync(ctx, m, func(receipt sqsfifo.Receipt, e error) {
 		r, err = receipt, e

@@ -257,8 +257,8 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	require.ErrorContains(t, j.append(t.Context(), someEntries()[0]), "cannot be appended to")
 }
 
-// The journal is refused if an entry does not fit the plan, comes before the first run's
-// begin, or has an unknown kind.
+// The journal is refused if an entry does not fit the plan, comes before any run has begun,
+// or has an unknown kind.
 func TestHistory(t *testing.T) {
 	plan := somePlan(t)
 	begin := journalEntry{Kind: entryBegin, Plan: plan.ID, Run: "r"}

@@ -240,8 +240,8 @@ func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Use the values of the source's record if it has any, otherwise (below) the values
-		// of the message. A run sends the item only if its message has these values.
+		// Each field has the value of the source's record or, if that value is empty, the
+		// value of the message (set below). A run sends only a message with these values.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -249,7 +249,7 @@ func planItem(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		// Do not use the dedupe key and the event ID of a drifted message.
+		// The dedupe key and the event ID of a drifted message may be wrong. Do not use them.
 		if p.Action != ActionDrift {
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}

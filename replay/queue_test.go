@@ -65,7 +65,8 @@ func (p *parked) add(group string, n int, extra map[string]string) {
 	require.NoError(p, err)
 }
 
-// run calls RunQueue once, like one process. The parameter `client` reads the source queue.
+// run calls RunQueue once, with a new producer, as a new process would. The parameter
+// `client` reads the source queue.
 func (p *parked) run(ctx context.Context, client consumer.Client, change ...func(*replay.QueueConfig)) (replay.QueueReport, error) {
 	producer := newProducer(p, p.server, p.target.URL(), func(c *sqsfifo.Config[Event]) {
 		c.Store = sqsfifo.StoreConfig{Store: p.journal, Client: replay.QueueClient("incident-17"), Owner: "test"}

@@ -84,7 +84,7 @@ func TestRecordedBeforeSent(t *testing.T) {
 		if !marked || plan.Items[at].DedupeKey != m.DedupeKey {
 			t.Errorf("%s is sent without an entry", m.DedupeKey)
 		}
-		return through(ctx, p, m)
+		return sendAndWait(ctx, p, m)
 	})})
 	assert.Len(t, q.Messages(), 100)
 }
@@ -103,7 +103,7 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 				if m.DedupeKey == "g002-0004" {
 					return sqsfifo.Receipt{}, failure(m)
 				}
-				return through(ctx, p, m)
+				return sendAndWait(ctx, p, m)
 			})})
 			want := replay.Report{
 				Plan: plan.ID, Source: plan.Source, Run: report.Run, Runs: 1, Planned: 40, Sent: 34, Skipped: 5, StoppedGroups: 1,
@@ -330,7 +330,7 @@ func TestInterrupted(t *testing.T) {
 			if n.Add(1) == 60 {
 				cancel(cause)
 			}
-			return through(ctx, p, m)
+			return sendAndWait(ctx, p, m)
 		})})
 		cancel(nil)
 		require.NoError(t, p.Close(t.Context()))
@@ -382,7 +382,7 @@ func TestFailsClosed(t *testing.T) {
 				if n.Load() > 35 {
 					t.Error("sent after the failure")
 				}
-				return through(ctx, p, m)
+				return sendAndWait(ctx, p, m)
 			})})
 			require.ErrorIs(t, err, broken)
 			assert.Positive(t, report.Remaining)
@@ -442,7 +442,7 @@ func TestRecords(t *testing.T) {
 			if m.DedupeKey == "c" {
 				return sqsfifo.Receipt{}, refused(m)
 			}
-			return through(ctx, p, m)
+			return sendAndWait(ctx, p, m)
 		}),
 	})
 	require.NoError(t, p.Close(t.Context()))

@@ -17,8 +17,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of error. In process, newSDKError makes the caller's error value.
-// Over HTTP, the answer has the status, the shape and the query code (F-130, F-131).
+// errorClass is one kind of error. The in-process API makes the caller's error value with
+// newSDKError. An answer over HTTP has the status, the shape and the query code (F-130,
+// F-131).
 type errorClass struct {
 	status int
 

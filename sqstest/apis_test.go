@@ -38,7 +38,8 @@ type client interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 }
 
-// account has the methods for several queues that *sqs.Client and *sqstest.Server share.
+// account has the calls for one queue and the calls for several queues. *sqs.Client and
+// *sqstest.Server implement account.
 type account interface {
 	client
 	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)

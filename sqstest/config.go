@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: some behaviour of AWS was never recorded. For such
-// behaviour, Config has a field, and its zero value selects the most likely behaviour.
+// Deviations from AWS in this file: some fields of Config select behaviour that no recorded
+// answer of AWS shows. Their zero values select the most likely behaviour.
 
 import (
 	"errors"

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: no throttled or failed call on a FIFO queue was
-// recorded, so AWS may answer differently. Codes and statuses follow the service model. The
-// test chooses the code of an injected entry failure.
+// Deviations from AWS in this file: answers to throttled and failed calls may differ from
+// AWS's, because no such answer from a FIFO queue on AWS was recorded. Codes and statuses
+// follow the service model. With [FailEntries], the test chooses the code.
 
 import (
 	"context"

@@ -103,8 +103,9 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 }
 
 // receiptOf returns the receipt of a handle, or false if the queue never issued the handle.
-// For a forgotten handle (see Config.DiscardDeleted), receiptOf makes a receipt: expired if
-// the message still exists, otherwise of a deleted message. The caller holds q.mu.
+// For a forgotten handle (see Config.DiscardDeleted), receiptOf makes an expired receipt or,
+// if the queue no longer has the message, the receipt of a deleted message. The caller holds
+// q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -238,7 +239,7 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	standard := !q.settings.Load().fifo
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
-		// The message is visible. On AWS the call succeeds (F-141); no recording shows
+		// The message is visible. On AWS the call succeeds (F-141), but it is not known
 		// whether the message changes.
 		return nil
 	case standard && !r.message.deleted:

@@ -40,8 +40,8 @@ const (
 )
 
 // moveTask moves messages of a dead-letter queue back to their source queues, or to one
-// destination. It has no goroutine: every API call to a queue of the task first makes the
-// moves that are due, also in virtual time.
+// destination. It has no goroutine. Instead, every API call to a queue of the task first
+// makes the moves that are due on the source's clock, real or virtual.
 type moveTask struct {
 	handle string
 	source *Queue

@@ -35,8 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// Refuse an exponent that does not fit into 32 bits. Such a number is out of range,
-		// unless it is zero or its mantissa has billions of zeros.
+		// Refuse an exponent that does not fit into 32 bits, even for the number zero. Any other
+		// such number is out of range: no message has room for a mantissa with billions of zeros.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false

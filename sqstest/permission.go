@@ -2,8 +2,8 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - The policy is stored and shown, but not enforced.
-//   - Only the policy's JSON and two errors were recorded (F-147): the label exists, or is
-//     not found.
+//   - Only the policy's JSON and two errors (the label exists, or is not found) follow
+//     recorded answers of AWS (F-147). Other errors may differ from AWS's.
 //   - A statement lists the accounts in the order of the request; AWS has no fixed order.
 
 import (

@@ -17,8 +17,8 @@ const purgeInterval = time.Minute
 // PurgeQueue removes every message, including delayed messages and messages in flight. It
 // frees the deduplication IDs unless Config.PurgeKeepsIDs is set.
 //
-// A second purge within 60 s is refused (F-106). [Queue.Messages] still shows the stored
-// messages.
+// A second purge within 60 s is refused (F-106). [Queue.Messages] still returns the removed
+// messages, unless Config.DiscardDeleted is set.
 func (q *Queue) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	return inProcess(ctx, "PurgeQueue", in, q.purge)
 }

@@ -2,13 +2,13 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - A FIFO dead-letter queue uses the MessageId as the deduplication ID, and drops a
-//     message if this ID is in its window. On AWS, a drop was recorded only for a message
-//     that a task moved back (F-113).
+//     message if this ID is in its window. Recorded answers of AWS show a drop only for a
+//     message that a move task moved back (F-113).
 //   - While the dead-letter queue does not exist, messages stay deliverable.
-//   - In a queue that is its own dead-letter queue (F-146), messages stay deliverable. This
-//     was not recorded.
-//   - The RedrivePolicy of a dead-letter queue counts only its own receives. This was not
-//     recorded (F-150).
+//   - In a queue that is its own dead-letter queue (F-146), messages stay deliverable. No
+//     recorded answer of AWS shows this.
+//   - The RedrivePolicy of a dead-letter queue counts only receives from this queue. No
+//     recorded answer of AWS shows this (F-150).
 //   - RedriveAllowPolicy is checked only when a RedrivePolicy is set. A later change has no
 //     effect on an existing RedrivePolicy.
 //   - The texts of errors about policies come from public reports.
@@ -188,7 +188,7 @@ func (q *Queue) addDeadLetter(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		// In a FIFO queue, a dead letter's ID is its MessageId in the source queue (F-110).
+		// In a FIFO queue, the deduplication ID of a dead letter is its MessageId (F-110).
 		buried.DeduplicationID = m.MessageID
 		buried.agesFrom = now // restarts the retention; AWS documents this for FIFO queues
 	}
@@ -215,9 +215,9 @@ func (q *Queue) addMovedBack(m *message) bool {
 	return q.addMoved(now, revived)
 }
 
-// addMoved stores a message from another queue without delay, unless its deduplication ID
-// is in the window (F-111, F-113). It reports whether it stored the message. The caller
-// holds q.mu.
+// addMoved stores a message from another queue, unless its deduplication ID is in the window
+// (F-111, F-113), and reports whether it stored the message. The delay of q does not apply.
+// The caller holds q.mu.
 func (q *Queue) addMoved(now time.Time, m *message) bool {
 	set := q.settings.Load()
 	if set.fifo {

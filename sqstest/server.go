@@ -4,7 +4,7 @@ package sqstest
 //   - AWS JSON 1.0 only. A request in the older query protocol is refused in XML (F-134).
 //   - GET / answers a health check.
 //   - Signatures, credentials and the request's date are not checked, so any client works,
-//     also in virtual time.
+//     also in a testing/synctest bubble, where the year is 2000.
 //   - Requests that SDKs never send (a method other than POST, an unknown content type,
 //     more than 8 MiB) get an ordinary HTTP status.
 

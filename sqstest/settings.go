@@ -113,9 +113,9 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 	return out
 }
 
-// withAttributes returns a copy of the settings with the given attributes replaced, or the
-// error of the first faulty attribute by name. The parameter `own` is the queue's ARN, and
-// find returns a queue by its ARN.
+// withAttributes returns a copy of the settings with the given attributes replaced. It
+// assigns them in the order of their names and returns the first error. The parameter `own`
+// is the queue's ARN, and find returns a queue by its ARN.
 func (s *settings) withAttributes(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -2,8 +2,9 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - The order of the checks is not known (F-062). Here the FIFO parameters come first.
-//   - An entry of a batch with invalid contents fails alone; known only of standard
-//     queues (F-058, F-059). With Config.ContentsRefuseBatch, the whole batch is refused.
+//   - If an entry of a batch has invalid contents, only this entry fails. AWS does so for
+//     standard queues (F-058, F-059); for FIFO queues it is not known. With
+//     Config.ContentsRefuseBatch, the whole batch is refused.
 //   - AWS's error messages about attribute names, types and numbers were not recorded, nor
 //     its refusal of the reserved members StringListValues and BinaryListValues.
 //   - A body with invalid UTF-8 is refused as InvalidMessageContents. It cannot reach AWS,

@@ -111,7 +111,8 @@ func wireForm(out any) any {
 }
 
 // present converts a value of an SDK type to maps with only the members that AWS sends.
-// encoding/json sorts a map, but would write the absent members of a struct as null.
+// For a struct of the SDK, encoding/json would write the absent members as null. The order
+// is fixed, because encoding/json sorts the keys of a map.
 func present(v reflect.Value) any {
 	t := v.Type()
 	switch kind := t.Kind(); {

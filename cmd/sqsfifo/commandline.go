@@ -70,7 +70,7 @@ var limits = kong.Vars{
 	"retry_for":  window.RetryFor.String(),
 	"resend_for": outbox.DefaultResendFor.String(),
 	// With an idempotency store (--journal), NewQueue refuses to retry for more than 4m25s.
-	// "sqsfifo send" therefore has a shorter default than retry_for: 4m20s, not 4m30s.
+	// "sqsfifo send" therefore has the default 4m20s instead of retry_for, which is 4m30s.
 	"send_for":        (window.RetryFor - 2*window.Slack).String(),
 	"forgotten_after": (replay.Interval + replay.Margin).String(),
 }

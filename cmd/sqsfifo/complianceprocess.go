@@ -74,7 +74,7 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 	}
 }
 
-// serve starts an HTTP server for the queue of a client.
+// serve starts an HTTP server that forwards requests to the queue through an SDK client.
 func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

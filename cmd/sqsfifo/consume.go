@@ -54,15 +54,15 @@ Examples:
 // check returns an error for invalid combinations of flags.
 func (c *consumeCmd) check() error {
 	var errs flagErrors
-	errs.when(c.Queue.QueueURL == "", "--queue-url is missing: name the queue to receive from")
-	errs.when(len(c.Command) > 0 && c.OnFailure == "", "--on-failure is missing: choose park, block or skip for messages whose attempts are used up")
-	errs.when(len(c.Command) == 0 && c.OnFailure != "", "--on-failure needs a COMMAND: a printed message cannot fail")
-	errs.when(c.ParkingQueue != "" && c.OnFailure != "park", "--parking-queue needs --on-failure park")
-	errs.when(c.ParkingQueue == "" && c.OnFailure == "park", "--on-failure park needs --parking-queue")
-	errs.when(c.Groups < 1, "--groups: %d is below 1", c.Groups)
-	errs.when(c.Attempts < 1, "--attempts: %d is below 1", c.Attempts)
-	errs.when(c.Deliveries < 1, "--deliveries: %d is below 1", c.Deliveries)
-	errs.when(c.Idle < 0, "--idle: %v is below 0", c.Idle)
+	errs.addIf(c.Queue.QueueURL == "", "--queue-url is missing: name the queue to receive from")
+	errs.addIf(len(c.Command) > 0 && c.OnFailure == "", "--on-failure is missing: choose park, block or skip for messages whose attempts are used up")
+	errs.addIf(len(c.Command) == 0 && c.OnFailure != "", "--on-failure needs a COMMAND: a printed message cannot fail")
+	errs.addIf(c.ParkingQueue != "" && c.OnFailure != "park", "--parking-queue needs --on-failure park")
+	errs.addIf(c.ParkingQueue == "" && c.OnFailure == "park", "--on-failure park needs --parking-queue")
+	errs.addIf(c.Groups < 1, "--groups: %d is below 1", c.Groups)
+	errs.addIf(c.Attempts < 1, "--attempts: %d is below 1", c.Attempts)
+	errs.addIf(c.Deliveries < 1, "--deliveries: %d is below 1", c.Deliveries)
+	errs.addIf(c.Idle < 0, "--idle: %v is below 0", c.Idle)
 	return errors.Join(errs...)
 }
 

@@ -49,7 +49,8 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		// The event failed or is in doubt or, with Drift, this message was not sent.
+		// Skip the receipt: the event failed or is in doubt or, with Drift, an earlier
+		// message of the event was sent, not this one.
 		case i >= successes || l.Drift:
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))

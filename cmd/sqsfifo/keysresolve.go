@@ -47,14 +47,14 @@ func (c *keysResolveCmd) check() error {
 	var errs flagErrors
 	tookEffect := c.As == string(idempotency.ResolutionTookEffect)
 	one := c.Response != "" || c.MessageID != "" || c.SequenceNumber != ""
-	errs.when(c.As == "" && c.Receipts == "", "--as: say took_effect or no_effect")
-	errs.when(c.As != "" && !tookEffect && c.Receipts != "", "--receipts prove that messages are stored; --as no_effect is for other keys")
-	errs.when(one && !tookEffect, "--response, --message-id and --sequence-number are of what took effect; --as no_effect takes --reason")
-	errs.when(one && tookEffect && len(c.ID) != 1, "--response, --message-id and --sequence-number are of one key; name its ID")
-	errs.when(c.Reason != "" && (tookEffect || c.Receipts != ""), "--reason is of what had no effect")
-	errs.when(len(c.ID) > 0 && (c.Receipts != "" || !c.Select.isEmpty()), "IDs name the keys; leave --receipts and the selection out")
-	errs.when(len(c.ID) == 0 && c.Select.isEmpty() && c.Receipts == "", "name keys by ID, or limit the selection with --scope, --operation, --queue or --older-than")
-	errs.when(c.Receipts != "" && c.Select.Queue == "", "--receipts needs --queue, the ARN of the queue that the receipts are of")
+	errs.addIf(c.As == "" && c.Receipts == "", "--as: say took_effect or no_effect")
+	errs.addIf(c.As != "" && !tookEffect && c.Receipts != "", "--receipts prove that messages are stored; --as no_effect is for other keys")
+	errs.addIf(one && !tookEffect, "--response, --message-id and --sequence-number are of what took effect; --as no_effect takes --reason")
+	errs.addIf(one && tookEffect && len(c.ID) != 1, "--response, --message-id and --sequence-number are of one key; name its ID")
+	errs.addIf(c.Reason != "" && (tookEffect || c.Receipts != ""), "--reason is of what had no effect")
+	errs.addIf(len(c.ID) > 0 && (c.Receipts != "" || !c.Select.isEmpty()), "IDs name the keys; leave --receipts and the selection out")
+	errs.addIf(len(c.ID) == 0 && c.Select.isEmpty() && c.Receipts == "", "name keys by ID, or limit the selection with --scope, --operation, --queue or --older-than")
+	errs.addIf(c.Receipts != "" && c.Select.Queue == "", "--receipts needs --queue, the ARN of the queue that the receipts are of")
 	errs = append(errs, c.Select.check())
 	return errors.Join(errs...)
 }

@@ -158,8 +158,8 @@ func plainCause(err error, queueURL string) error {
 // flagErrors collects the errors of wrong combinations of flags.
 type flagErrors []error
 
-// when adds an error to the list if the parameter `wrong` is true.
-func (e *flagErrors) when(wrong bool, format string, args ...any) {
+// addIf adds an error to the list if the parameter `wrong` is true.
+func (e *flagErrors) addIf(wrong bool, format string, args ...any) {
 	if wrong {
 		*e = append(*e, fmt.Errorf(format, args...))
 	}

@@ -131,9 +131,9 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stopsGroup(c.Action) }))
 }
 
-// stopsGroup reports whether "replay run" stops the group at an item with this action: it
-// sends neither this item nor later ones. An item with ActionDrift is sent after all if its
-// message agrees with the source's record by then.
+// stopsGroup reports whether "replay run" stops the group at an item with this action, and
+// sends neither this item nor later ones. With ActionDrift, the run reads the item again,
+// and may send it if the message now agrees with the source's record.
 func stopsGroup(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }

@@ -48,12 +48,12 @@ Examples:
 
 func (c *replayQueueCmd) check() error {
 	var errs flagErrors
-	errs.when(!c.DryRun && c.Queue.QueueURL == "", "--queue-url is missing: name the queue that gets the messages")
-	errs.when(!c.DryRun && c.Journal == "", "--journal is missing: without a journal no run can continue a killed one")
-	errs.when(c.FromQueue == c.Queue.QueueURL, "--queue-url: the queue of --from-queue; name another queue")
-	errs.when(c.Wait < 0, "--wait: %v is below 0", c.Wait)
-	errs.when(c.Idle <= 0, "--idle: %v is not above 0", c.Idle)
-	errs.when(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	errs.addIf(!c.DryRun && c.Queue.QueueURL == "", "--queue-url is missing: name the queue that gets the messages")
+	errs.addIf(!c.DryRun && c.Journal == "", "--journal is missing: without a journal no run can continue a killed one")
+	errs.addIf(c.FromQueue == c.Queue.QueueURL, "--queue-url: the queue of --from-queue; name another queue")
+	errs.addIf(c.Wait < 0, "--wait: %v is below 0", c.Wait)
+	errs.addIf(c.Idle <= 0, "--idle: %v is not above 0", c.Idle)
+	errs.addIf(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
 	return errors.Join(errs...)
 }
 

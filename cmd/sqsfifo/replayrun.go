@@ -32,12 +32,12 @@ type replayFlags struct {
 
 func (c *replayFlags) check() error {
 	var errs flagErrors
-	errs.when(c.Rate < 0, "--rate: %v is below 0", c.Rate)
-	errs.when(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
-	errs.when(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
-	errs.when(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
-	errs.when(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal no run can continue a killed one")
-	errs.when(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
+	errs.addIf(c.Rate < 0, "--rate: %v is below 0", c.Rate)
+	errs.addIf(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
+	errs.addIf(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	errs.addIf(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
+	errs.addIf(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal no run can continue a killed one")
+	errs.addIf(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
 	return errors.Join(errs...)
 }
 

@@ -27,25 +27,25 @@ type queueKey struct{}
 
 // The scripts in testdata/script use testscript's commands and
 //
-//	queue [option ...]   serves a queue at $QUEUE_URL, and an empty queue at $PARKING_URL;
-//	                     the options are no-content-based, group-scope, discard and
-//	                     dead-letters
-//	advance TIME         moves the clock of the queue
-//	stored N             fails unless N messages are stored
-//	foreign N            sends N messages of another sender
-//	lose-answers N       makes the queue lose the answers to the next N requests
-//	exits N COMMAND ...  fails unless the command's exit code is N
-//	outbox DB [GROUP:N]  makes an outbox with N messages of each group, added ten
-//	                     minutes ago
-//	tried DB GROUP N AGO records in the outbox an earlier attempt to send the messages of
-//	                     a group up to position N
-//	keys DB [STATE:KEY]  makes an idempotency store, see makeKeys
-//	postgres             creates an empty PostgreSQL schema, with the URL $POSTGRES
+//	queue [option ...]     serves a queue at $QUEUE_URL, and an empty queue at $PARKING_URL;
+//	                       the options are no-content-based, group-scope, discard and
+//	                       dead-letters
+//	advance TIME           moves the clock of the queue
+//	stored N               fails unless N messages are stored
+//	foreign N              sends N messages of another sender
+//	lose-answers N         makes the queue lose the answers to the next N requests
+//	exits N COMMAND ...    fails unless the command's exit code is N
+//	outbox DB [GROUP:N]    makes an outbox with N messages of each group, added ten
+//	                       minutes ago
+//	tried DB GROUP N AGO   records in the outbox an attempt to send the messages of a group
+//	                       up to position N; AGO is the time since the attempt
+//	keys DB [STATE:KEY]    makes an idempotency store, see makeKeys
+//	postgres               creates an empty PostgreSQL schema, with the URL $POSTGRES
 //
 // The conditions are
 //
-//	[postgres]           a PostgreSQL server answers
-//	[python] and [node]  the interpreter is installed, with the path $PYTHON or $NODE
+//	[postgres]             a PostgreSQL server answers
+//	[python] and [node]    the interpreter is installed, with the path $PYTHON or $NODE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true,

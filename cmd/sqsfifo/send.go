@@ -76,13 +76,13 @@ Examples:
 // check returns an error for invalid combinations of flags.
 func (c *sendCmd) check() error {
 	var errs flagErrors
-	errs.when(c.Rate < 0, "--rate: %v is below 0", c.Rate)
-	errs.when(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
-	errs.when(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
-	errs.when(c.Grace < 0, "--grace: %v is below 0", c.Grace)
-	errs.when(c.ResendUnresolved && c.Journal == "", "--resend-unresolved needs --journal: without one no earlier run is known")
-	errs.when(c.DryRun && c.Journal != "", "--dry-run and --journal: a dry run sends nothing that a journal could remember; use one of them")
-	errs.when(c.Journal != "" && c.Queue.QueueURL == "", "--journal needs --queue-url: the fake queue ends with this process, and a journal of it would say that events are sent")
+	errs.addIf(c.Rate < 0, "--rate: %v is below 0", c.Rate)
+	errs.addIf(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	errs.addIf(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
+	errs.addIf(c.Grace < 0, "--grace: %v is below 0", c.Grace)
+	errs.addIf(c.ResendUnresolved && c.Journal == "", "--resend-unresolved needs --journal: without one no earlier run is known")
+	errs.addIf(c.DryRun && c.Journal != "", "--dry-run and --journal: a dry run sends nothing that a journal could remember; use one of them")
+	errs.addIf(c.Journal != "" && c.Queue.QueueURL == "", "--journal needs --queue-url: the fake queue ends with this process, and a journal of it would say that events are sent")
 	return errors.Join(errs...)
 }
 
@@ -156,8 +156,8 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 }
 
 // newPrebuiltProducer returns a producer for complete messages: from an input.Builder, or
-// from the source of a replay. Such a producer sends no events that it would have to build,
-// so its function Identify always returns an error.
+// from the source of a replay. Producers call the function Identify only to build a
+// message, so here Identify always returns an error.
 func newPrebuiltProducer(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

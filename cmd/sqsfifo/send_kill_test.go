@@ -217,9 +217,9 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A command is killed. The same command starts again, either immediately, or 4 minutes
-// later, or 20 minutes later. It reports each event with a printed receipt as already sent,
-// and no event is stored twice.
+// A command is killed. The same command starts again: immediately, or 4 or 20 minutes
+// later. If the first run printed the receipt of an event, the second run reports the event
+// as already sent. No event is stored twice.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {

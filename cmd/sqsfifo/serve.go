@@ -58,9 +58,9 @@ func (c *serveCmd) run(ctx context.Context, io stdio) error {
 		return err
 	}
 	var errs flagErrors
-	errs.when(c.MaxQueues < 0, "--max-queues: %d is below 0", c.MaxQueues)
-	errs.when(c.MaxMessages < 0, "--max-messages: %d is below 0", c.MaxMessages)
-	errs.when(c.MaxBytes < 0, "--max-bytes: %d is below 0", c.MaxBytes)
+	errs.addIf(c.MaxQueues < 0, "--max-queues: %d is below 0", c.MaxQueues)
+	errs.addIf(c.MaxMessages < 0, "--max-messages: %d is below 0", c.MaxMessages)
+	errs.addIf(c.MaxBytes < 0, "--max-bytes: %d is below 0", c.MaxBytes)
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}

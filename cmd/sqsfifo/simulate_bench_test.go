@@ -17,7 +17,8 @@ import (
 // second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
-	// One duplicate in lostEvery has an additional attribute, and is LOST. 0 means none.
+	// Every lostEvery-th duplicate has an additional attribute, so "sqsfifo simulate"
+	// counts this duplicate as LOST. 0 means none.
 	lostEvery int
 	rest      []byte
 	buffer    []byte

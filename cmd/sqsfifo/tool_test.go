@@ -14,8 +14,8 @@ import (
 // command sqsfifo. Tests use this to start the command as another process.
 const asCommand = "SQSFIFO_TEST_COMMAND"
 
-// This test binary acts as the command sqsfifo if the go command, a script or a test starts
-// it as a process.
+// This test binary acts as the command sqsfifo if it is started by "go vet" as its tool, by
+// a test with asCommand, or by a script under the name sqsfifo.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)

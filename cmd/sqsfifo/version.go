@@ -32,9 +32,9 @@ func (c *versionCmd) run(_ context.Context, std stdio) error {
 	return err
 }
 
-// released is the version of a released binary, and otherwise "". The linker sets it
-// (.goreleaser.yaml), because the Go toolchain records no module version in a build with
-// go.work.
+// The variable `released` is the version of a released binary. In other builds it is "".
+// The linker sets it (.goreleaser.yaml), because the Go toolchain records no module version
+// in a build with go.work.
 var released string
 
 // buildVersion is the version as --json prints it. Member names are stable. Version names a

@@ -250,9 +250,9 @@ func playCrashLoop(w *world) {
 	}
 }
 
-// playKills kills the consumer "a" after 3 steps, the restarted "a" after 4 further steps,
-// then after 5, and so on. Steps of the consumer "b" count too, so the kills hit every kind
-// of step of "a".
+// playKills kills the consumer "a" after 3 steps of "a" and "b" together, the restarted "a"
+// after 4 further steps, then after 5, and so on. The share of "b" in these steps varies,
+// so the kills hit every kind of step of "a".
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)

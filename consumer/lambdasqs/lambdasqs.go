@@ -78,7 +78,8 @@ type Options struct {
 	Client   VisibilityClient
 	QueueURL string // required with Client
 
-	// RetryAfter is in whole seconds. The default is 1 s.
+	// RetryAfter is the delay before SQS delivers a failed or unhandled message again. It is
+	// rounded down to whole seconds. The default and the minimum are 1 s.
 	RetryAfter time.Duration
 }
 

@@ -143,9 +143,9 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 
 type job struct{ N int }
 
-// Lambda delivers the same three messages twice, and the handler fails for the second
-// message. The first message is handled only once. The visibility timeouts of the second
-// and third messages become one second, in the order third, second.
+// Lambda delivers messages 1, 2 and 3 twice, and the handler fails for message 2. Message 1
+// is handled only once. After each delivery, one request asks for a visibility timeout
+// of 1 s for message 3 and then for message 2.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{

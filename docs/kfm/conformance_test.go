@@ -121,8 +121,8 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// The reason to have no test is out of date when the module exports a name of the missing
-// feature, here OpenLedger.
+// A requirement may have no test because a feature is missing. This reason is out of date
+// when the module exports a name of the feature, here OpenLedger.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.check(false), "idempotency/sqlstore.OpenLedger exists")

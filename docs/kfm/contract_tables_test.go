@@ -129,7 +129,7 @@ func casesTable(t *testing.T, names []string) string {
 	return table(rows...)
 }
 
-// complianceCases reads name, rule and source of each case from the suite's source.
+// complianceCases reads the name, rule and field `source` of each case from suite.go.
 func complianceCases(t *testing.T) (cases [][3]string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), root+"sqstest/compliance/suite.go", nil, 0)

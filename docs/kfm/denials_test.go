@@ -22,18 +22,18 @@ import (
 // supported".
 var denialPattern = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists the missing features that documents mention. The key is a text in the
-// document's line. The value is a regular expression for exported names: if the module
-// exports a matching name, the feature exists.
+// denials lists lines of documents that call a feature missing. The key is a text in such a
+// line. The value is a regular expression for exported names: if the module exports a
+// matching name, the feature exists, and the line is wrong.
 var denials = map[string]string{
-	// In sqstest/FACTS.md, this heading begins a table of missing features, such as this
-	// metric.
+	// In sqstest/FACTS.md, a table of missing features has this heading. The value matches
+	// one of them, a metric.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// A document says that a feature is missing only in known statements. These are the keys of
-// the map `denials`, and the reasons why requirements have no test. The feature is really
-// missing. Each known statement is in a document.
+// If a line of a document calls a feature missing, the line contains a known statement, and
+// the module exports no name of this feature. Known statements are the keys of the map
+// `denials`, and the reasons why requirements have no test. Each of them is in a document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -58,8 +58,8 @@ func TestDenials(t *testing.T) {
 }
 
 // wrongDenials checks the lines of a text that match denialPattern, and returns the errors.
-// Such a line must contain a key of the map `known`, and the key's value must not match an
-// exported name. For each key found, wrongDenials sets seen[key] to true.
+// Such a line must contain a key of the map `known`. If an exported name matches the key's
+// value, the feature exists: an error. wrongDenials sets seen[key] to true for a key found.
 func wrongDenials(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denialPattern.MatchString(line) {
@@ -81,8 +81,8 @@ func wrongDenials(text string, known map[string]string, seen map[string]bool) (f
 	return faults
 }
 
-// A line says that the ledger is not built. wrongDenials returns an error if the map `known`
-// lacks this statement, and if the module exports a name of the ledger.
+// A text says that the ledger is not built. wrongDenials returns an error in two cases: the
+// map `known` lacks this statement, or the module exports a name of the ledger.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}

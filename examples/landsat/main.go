@@ -1,8 +1,9 @@
 // Command landsat shows two mistakes with FIFO queues. If the ID of an event is only in an
 // attribute, SQS may drop the event; if the body contains the time of the send, SQS stores
-// a retry as a second event. Then a producer of this module sends the same events. The
-// events are about Landsat satellite images, which are called scenes. A folder of scenes
-// has one JSON file per scene, in the format STAC (SpatioTemporal Asset Catalog).
+// a retry as a second event. After these mistakes, a producer of this module sends the same
+// events correctly. The events are about Landsat satellite images, which are called scenes.
+// A folder of scenes has one JSON file per scene, in the format STAC (SpatioTemporal Asset
+// Catalog).
 //
 //	landsat                              two scenes, then all seven, on fake queues in this process
 //	landsat folder                       the same with the scenes of a folder

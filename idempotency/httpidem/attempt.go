@@ -48,8 +48,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 // statusWithoutResult returns the key's status after a run whose answer is not stored:
 // Failed if certainly no run had an effect, otherwise Running.
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// A transaction is rolled back. Prior.Status is Running if an earlier run may have
-	// had an effect.
+	// In a transaction, a run without a stored answer has no effect, because the
+	// transaction is rolled back. Prior.Status is Running if an earlier run may have had
+	// an effect.
 	if (v == noEffect || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}

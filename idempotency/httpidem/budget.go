@@ -51,8 +51,8 @@ func (b *buffer) reserve(n int64) bool {
 // Write appends all of p, or appends no bytes and returns errNoMemory.
 func (b *buffer) Write(p []byte) (int, error) {
 	need := int64(len(b.data)) + int64(len(p))
-	// Double the reserved bytes, to avoid frequent copies, or else reserve exactly the
-	// needed bytes.
+	// Double the reserved bytes, to avoid frequent copies. If twice the bytes are too few,
+	// or too many for the budget, reserve exactly the needed bytes.
 	if need > b.reserved && (2*b.reserved < need || !b.reserve(b.reserved)) && !b.reserve(need-b.reserved) {
 		return 0, errNoMemory
 	}

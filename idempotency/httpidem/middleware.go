@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Handler returns a handler that protects the handler `next` against repetitions: for each
-// key, `next` runs at most once until its outcome is known.
+// Handler returns a handler that runs the handler `next` at most once for each key. A
+// repetition runs `next` again only if the earlier run certainly had no effect, the policy
+// permits another run, or the record has expired.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {

@@ -425,7 +425,7 @@ func TestStoreDoesNotConfirm(t *testing.T) {
 }
 
 // The store has a record under the request's key, but httpidem did not write this record.
-// The middleware neither overwrites nor sends the record.
+// The middleware neither overwrites the record nor answers with the response in it.
 func TestForeignRecord(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -77,8 +77,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := w.body.Write(p); err != nil {
-		// No memory is free. The write still succeeds, because the handler may have had
-		// its effect.
+		// The memory for bodies is used up. The write still succeeds, because the handler
+		// may have had its effect.
 		w.dropped = true
 		w.body.release()
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// run is one call of the handler with a claimed key. The handler's context carries it.
+// run describes one call of the handler with a claimed key. The context of this call has
+// a pointer to the run, under runKey.
 type run struct {
 	claimed idempotency.Outcome
 	notDone atomic.Bool // NotDone was called

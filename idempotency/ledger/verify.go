@@ -40,8 +40,9 @@ const MaxFaults = 100
 // and compares them with keptHeads: heads (seal number and hash) kept by the caller
 // outside of the database.
 //
-// The error is the first [*TamperError] of Report.Faults, or an error from lines. The
-// report covers the ledger up to the error.
+// If a line cannot be read, Verify stops, and the report covers only the earlier lines.
+// The returned error is the first [*TamperError] of Report.Faults or, without faults, the
+// read error.
 func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }

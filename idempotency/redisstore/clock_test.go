@@ -87,8 +87,9 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			// In a cluster, a claim checks only the clock of its bucket. This claim
-			// checks the bucket of the key "recent".
+			// In a cluster, a claim detects the clock step only for the bucket of its key.
+			// This claim detects the step for the bucket of "recent". It gets InProgress,
+			// because the lease of "recent" has not ended.
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)

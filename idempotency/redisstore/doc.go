@@ -28,9 +28,10 @@
 // consists of a counter of the bucket and these twelve bits. The counter's next value is
 // the time in milliseconds, or the last value plus 1 if that is larger. Fences therefore
 // grow even after a failover that lost counters, unless the new primary's clock lags by
-// more than the duration of the failover. After a step of the clock (see below), the next
-// value is also much larger than the time before the step. A smaller fence then shows that
-// an operation was claimed before the step.
+// more than the duration of the failover. A fence must also show whether its operation was
+// claimed before or after a step of the clock (see below). After a step, the counter's next
+// value is therefore not the time, but much larger than all times before the step. Smaller
+// fences come from claims before the step.
 //
 // The server's clock decides when leases end, and until when a second run is safe
 // (ResendUntil of [idempotency.Record]). If the clock is set back by more than five

@@ -25,6 +25,6 @@ func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record 
 // of the same bucket share this counter.
 func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }
 
-// WatchBuckets makes the store compare the clock for each bucket of records separately,
-// as it does in a cluster.
+// WatchBuckets makes the store detect clock steps for each bucket of records separately,
+// as in a cluster.
 func WatchBuckets(s *Store) { s.clocks.largest = make([]clock.Largest, 1<<bucketBits) }

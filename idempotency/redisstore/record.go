@@ -20,8 +20,9 @@ var fields = []string{
 	"prior_status", "prior_created_at", "prior_expires_at",
 }
 
-// bucketBits is the number of bits at the start of a key ID that choose its bucket. In a
-// cluster, all Redis keys of a bucket are in one slot. Each bucket counts its fences.
+// bucketBits is the number of bits at the start of a key ID that choose its bucket. The
+// records of a bucket share one counter for their fences. In a cluster, all Redis keys of a
+// bucket are in one slot.
 const bucketBits = 12
 
 // names are the Redis keys of one record.

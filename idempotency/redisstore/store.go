@@ -146,9 +146,9 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// enter marks the tokens as running until a call of leave. It first waits for other
-// claims with these tokens: an abandoned claim must not reach the server after its
-// repetition.
+// enter marks the tokens as running until a call of leave. It first waits for the end of
+// earlier claims with these tokens. Their callers may have stopped waiting and now repeat
+// the claims: an earlier claim must not reach the server after its repetition.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()

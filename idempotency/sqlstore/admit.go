@@ -110,8 +110,8 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			// A caller's transaction may commit late or never, so the scope can have no
-			// allowance.
+			// A caller's transaction may commit late or never, so an allowance would be
+			// inexact. Delete the scope's allowance: the store must count.
 			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
 			quotas[scope] = remaining

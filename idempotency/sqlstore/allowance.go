@@ -28,9 +28,8 @@ const (
 	// before the next count.
 	allowanceDivisor = 16
 
-	// setAfterCount keeps an allowance of minAllowance or more. It keeps a smaller
-	// allowance only if counting is slow: the scope has slowCount or more unfinished
-	// operations.
+	// setAfterCount stores an allowance if it permits at least minAllowance operations, or
+	// if counting is slow because the scope has slowCount or more unfinished operations.
 	minAllowance = 32
 	slowCount    = 500
 
@@ -58,7 +57,8 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 }
 
 // setAfterCount sets a scope's allowance after a count of its unfinished operations. The
-// quota permits mayBegin more, and the parameter `took` is the duration of the count.
+// parameter `mayBegin` is the number of operations that the quota still permits, and the
+// parameter `took` is the duration of the count.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}
 	switch {
@@ -103,8 +103,9 @@ func (t *allowances) remove(scope string) {
 	delete(t.byScope, scope)
 }
 
-// removeAll deletes all allowances after a failed transaction, because they may include
-// operations that did not begin or end. The store must then count again.
+// removeAll deletes all allowances after a failed transaction: the store has already
+// changed them for operations that may not have begun or ended. The store must then count
+// again.
 func (t *allowances) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

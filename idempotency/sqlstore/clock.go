@@ -10,8 +10,8 @@ import (
 )
 
 // watchClock detects that the clock was set back. It is then unknown whether a second run
-// of an unfinished operation is still safe, so watchClock forbids second runs with
-// revokeResends. The parameter `own` is false in a transaction begun by a caller.
+// of an unfinished operation is still safe, so watchClock calls revokeResends to forbid
+// second runs. The parameter `own` is false in a transaction begun by a caller.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-clock.StepTolerance.Microseconds() {

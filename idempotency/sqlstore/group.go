@@ -229,9 +229,9 @@ type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
 
-	// refusal is the answer to claims that are refused although the record permits them.
-	// It is Full, OverQuota or InProgress. InProgress means that another transaction is
-	// writing the row. Undecided means that no claims are refused.
+	// refusal is the answer to claims that are refused although the record permits them:
+	// Full, OverQuota, or InProgress if another transaction is writing the row. If no
+	// claims are refused, it is Undecided.
 	refusal idempotency.Decision
 }
 

@@ -45,9 +45,9 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// The key probably still has no row at its next claim, which therefore need not
-		// read first. With Capacity it must read: a full store refuses only new keys, so
-		// the claim must know whether the key has a row.
+		// Remember that the key has no row. This is probably still true at the key's next
+		// claim, so the claim need not read first. With Capacity every claim must read,
+		// because a full store refuses only keys without a row.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}
@@ -119,8 +119,9 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 			if i > 0 {
 				where.WriteString(", ")
 			}
-			// The status Absent must select nothing (see Filter.Match). No row has its
-			// text "absent": rows of released claims have "released".
+			// The status Absent must select nothing (see Filter.Match), and no row has the
+			// text "absent". A record is also Absent after a release, but its row then has
+			// the text "released".
 			args = append(args, status.String())
 			where.WriteString(s.engine.placeholder(len(args)))
 		}
@@ -135,7 +136,7 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 		r.record.ReadAt = now
 		records = append(records, r.record)
 		return err
-	}, fmt.Sprintf(`SELECT key_id, %s FROM idempotency_keys WHERE status <> 'released'%s ORDER BY key_id LIMIT %d`, columns, where.String(), limit), args...)
+	}, fmt.Sprintf(`SELECT key_id, %s FROM idempotency_keys WHERE status <> 'released'%s ORDER BY key_id LIMIT %d`, recordColumns, where.String(), limit), args...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("sqlstore: scan: %w", err)
 	}

@@ -69,7 +69,7 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 		r.record.ReadAt = fromMicros(at)
 		found[idempotency.KeyID(id)] = r.record
 		return nil
-	}, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
+	}, `SELECT k.key_id, idempotency_clock(), `+recordColumns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: read: %w", err)
 	}
@@ -95,7 +95,7 @@ const postgresClaim = `WITH input AS MATERIALIZED (
 ), locked AS MATERIALIZED (
   SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
 )
-INSERT INTO idempotency_keys AS k (key_id, ` + columns + `)
+INSERT INTO idempotency_keys AS k (key_id, ` + recordColumns + `)
 SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', resend, token, ` + drawnFence + `, 1,
   LEAST(at + lease, 253402214400000000), at, CASE WHEN resend_for > 0 THEN LEAST(at + resend_for, 253402214400000000) END, '', at, at + ttl,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, 'absent', NULL, NULL
@@ -139,7 +139,7 @@ WHERE k.status = 'released'
     OR k.status = 'in_progress' AND (
       k.token = EXCLUDED.token
       OR (k.lease_until <= EXCLUDED.created_at OR substr(k.token, 1, 6) = substr(EXCLUDED.token, 1, 6) AND substr(k.token, 7, 6) < substr(EXCLUDED.token, 7, 6)) AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.resend = 1)))
-RETURNING key_id, idempotency_clock(), xmax = 0, ` + columns
+RETURNING key_id, idempotency_clock(), xmax = 0, ` + recordColumns
 
 func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimOf) ([]claimed, error) {
 	if len(claims) == 0 {

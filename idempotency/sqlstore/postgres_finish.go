@@ -108,8 +108,8 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
 		// postgresFinish changes each record that permits the call, unless another
-		// transaction has the key's lock. This record permits the call, so the key was
-		// locked: try again.
+		// transaction has the key's lock. If this unchanged record permits the call, the
+		// key was locked: try again.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil

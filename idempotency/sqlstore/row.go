@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// columns lists a record's columns except key_id, in scanRecord and recordArgs order.
-const columns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
+// recordColumns lists a record's columns except key_id, in scanRecord and recordArgs order.
+const recordColumns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
 
 // statusText returns a status as stored in the column `status`. The row of an absent record
 // has the text "released".
@@ -65,7 +65,7 @@ func scanRecord(s scanner, leading ...any) (row, error) {
 	return row{record: r, decision: parseDecision(decision)}, nil
 }
 
-// recordArgs returns the values of the columns listed in columns, in the same order.
+// recordArgs returns the values for recordColumns, in the same order.
 func recordArgs(r idempotency.Record, d idempotency.Decision, resend bool) []any {
 	var responseHash []byte
 	if r.Status == idempotency.Succeeded {

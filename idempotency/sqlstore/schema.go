@@ -45,7 +45,7 @@ var schema = &sqldb.Schema{
 		{SQLite: sqliteThird, PostgreSQL: postgresThird},
 	},
 	Tables: map[string]string{
-		"idempotency_keys":   "key_id, " + columns,
+		"idempotency_keys":   "key_id, " + recordColumns,
 		"idempotency_ledger": "seq, " + entryColumns,
 		"idempotency_seals":  sealColumns,
 	},
@@ -154,8 +154,8 @@ CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN
 // Ledger rows are ordered by epoch and transaction number. In the current epoch, the
 // ledger is final below the number in the column `horizon`.
 //
-// CACHE 1 keeps the sequence in order: with a larger cache, sessions would use numbers
-// late. Tests replace the function idempotency_clock.
+// CACHE 1 keeps the sequence in order: with a larger cache, a session could use a number
+// after another session used a greater one. Tests replace the function idempotency_clock.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -127,9 +127,9 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead passes the ledger's head, the parameter `current`, to SealerConfig.Sink if it
-// is set. It does nothing if the Sink already has this head: the parameter `stored` is the
-// head that the Sink has. The result is the new value of `stored`.
+// exportHead passes the ledger's head, the parameter `current`, to SealerConfig.Sink,
+// unless Sink is nil. The parameter `stored` is the head that the Sink already has: if the
+// two heads are equal, exportHead does nothing. The result is the new value of `stored`.
 func (k *Sealer) exportHead(ctx context.Context, current, stored ledger.Head) ledger.Head {
 	if current == stored {
 		return stored

@@ -74,9 +74,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 }
 
 // begin writes before it reads, to take SQLite's write lock immediately. It reserves
-// numbers for claims, but a rollback also undoes the reservation. The numbers therefore
-// begin at the current time in microseconds or later: after a rollback, another store can
-// reserve the same numbers only if the clock was set back.
+// numbers for claims. A rollback undoes the reservation, but another store must not reserve
+// the same numbers later. The numbers therefore begin at the current time in microseconds
+// or higher, and can repeat only if the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {

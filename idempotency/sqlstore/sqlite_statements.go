@@ -34,7 +34,7 @@ func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	}
 }
 
-const sqliteUpsert = `INSERT INTO idempotency_keys (key_id, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const sqliteUpsert = `INSERT INTO idempotency_keys (key_id, ` + recordColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint_spec = excluded.fingerprint_spec, request_hash = excluded.request_hash, body_hash = excluded.body_hash,
   message_group = excluded.message_group, body = excluded.body, response = excluded.response, response_hash = excluded.response_hash, message_id = excluded.message_id, sequence_number = excluded.sequence_number,
   status = excluded.status, decision = excluded.decision, resend = excluded.resend, token = excluded.token, fence = excluded.fence, attempts = excluded.attempts,
@@ -62,7 +62,7 @@ var sqliteReads = [...]sqliteRead{newSQLiteRead(1), newSQLiteRead(16), newSQLite
 
 func newSQLiteRead(n int) sqliteRead {
 	from := ` FROM idempotency_keys WHERE key_id IN (?` + strings.Repeat(", ?", n-1) + `)`
-	return sqliteRead{n: n, text: `SELECT key_id, ` + columns + from, exists: `SELECT 1` + from + ` LIMIT 1`}
+	return sqliteRead{n: n, text: `SELECT key_id, ` + recordColumns + from, exists: `SELECT 1` + from + ` LIMIT 1`}
 }
 
 // sqliteReadOf returns the smallest query for at least n keys.

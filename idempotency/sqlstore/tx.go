@@ -13,7 +13,7 @@ import (
 //
 // If the claim is granted, perform the side effect in the transaction, call
 // [Store.CompleteTx] and commit. It does not matter if the lease ends meanwhile. To give
-// up, roll back: the claim then did not happen, and no other claim gets its fence (number).
+// up, roll back. The claim then did not happen, and no later claim gets the same fence.
 //
 // The current claimant may call ClaimTx with its token to renew its claim. The claimant
 // does not get InProgress: while another caller's transaction has the key's lock, ClaimTx
@@ -70,9 +70,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx executes a single claim, claims[0]. If the current claimant of the key makes
-// this claim, the answer InProgress only means that another transaction has locked the
-// key. claimInTx then tries again until ctx ends.
+// claimInTx executes a single claim, claims[0]. The current claimant of the key gets
+// InProgress only while another transaction has locked the key. For this claimant,
+// claimInTx tries again until ctx ends.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {

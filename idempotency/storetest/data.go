@@ -196,7 +196,7 @@ func (p *probe) invalid(doing, field string, err error) {
 
 func checkScans(p *probe) {
 	var running, succeeded []idempotency.Key
-	for i := range 150 { // most stores read so many records in several pages
+	for i := range 150 { // most stores read 150 records in several pages
 		k := p.key()
 		switch {
 		case i%10 == 0:

@@ -41,9 +41,9 @@ func checkCancellation(p *probe) {
 	wg.Wait()
 }
 
-// interrupt claims the key k and ends the claim with a result. It repeats each of the two
-// calls until an answer arrives, at most three times. The contexts of the first three
-// tries end after the parameter `delay`.
+// interrupt claims the key k and ends the claim with a result. It tries each of the two
+// calls until an answer arrives, at most four times. The contexts of the first three tries
+// end after the parameter `delay`.
 func (p *probe) interrupt(k idempotency.Key, delay time.Duration) {
 	call := func(f func(context.Context) error) (attempts int, err error) {
 		for attempts = 1; ; attempts++ {

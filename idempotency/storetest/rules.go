@@ -149,9 +149,9 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants compares granted claims with idempotency.Grant in each state. The claim has
-// another body than the first claim: if Reclaimed, the store must keep the first body and
-// report Drift.
+// checkGrants claims a key in each state that permits the claim, and compares the record
+// with idempotency.Grant. The claim has another body than the key's first claim: if the
+// decision is Reclaimed, the store must keep the first body and report Drift.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.otherToken.Granted() {

@@ -9,10 +9,10 @@
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
 // Limits on Linux: if the wall clock is set back during a suspension, by the length of
-// the suspension, the clock may notice the suspension up to 100 ms late.
+// the suspension, a Clock may notice the suspension up to 100 ms late.
 //
-// Limits on other systems: setting the wall clock forward counts as a suspension. After
-// it was set back by an hour, the next hour of suspensions does not count.
+// Limits on other systems: a Clock counts a forward step of the wall clock as a suspension.
+// If the wall clock is set back by an hour, the Clock ignores the next hour of suspensions.
 //
 // Stores and the outbox use the clocks of their databases. StepTolerance and SetBack say
 // how they handle a backward step of such a clock.
@@ -138,8 +138,8 @@ func (c *Clock) read() (Instant, time.Time) {
 	return Instant(1 + int64(r.Awake) + asleep), r.Wall
 }
 
-// Recently is a cheaper Now. The result does not include a suspension since the last full
-// reading of the clock.
+// Recently returns the current instant at less cost than Now. The result leaves out
+// suspensions of the machine since the last call of Now or WallTime.
 func (c *Clock) Recently() Instant {
 	return Instant(1 + int64(time.Since(c.start)) + c.asleep.Load())
 }

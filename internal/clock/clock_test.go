@@ -45,7 +45,7 @@ func TestSleepClock(t *testing.T) {
 	}
 	assert.InDelta(t, 100, calls, 1)
 
-	// A step of the wall clock hides this suspension until the next regular system call.
+	// The wall clock, set back by the same hour, hides this suspension for maxReadingAge.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
 	awake += maxReadingAge

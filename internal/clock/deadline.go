@@ -126,9 +126,9 @@ func (d *deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// expire is called after the deadline. If the machine was suspended, the timer of the
-// embedded Context has stopped meanwhile, so this Context would end too late, at d.awake.
-// expire then cancels the embedded Context now.
+// expire is called when the deadline has passed. After a suspension, the embedded Context
+// would end too late, at d.awake, because its timer stopped during the suspension. Before
+// d.awake, expire therefore cancels the embedded Context.
 func (d *deadlineContext) expire() {
 	if time.Now().Before(d.awake) && d.Context.Err() == nil {
 		d.expired.Store(true)

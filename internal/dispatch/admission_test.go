@@ -52,9 +52,9 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	}
 }
 
-// putOff returns a function for modelSender.admit. For the given item, the function returns
-// Later the given number of times, or always if `times` is negative. It then returns Send,
-// and for all other items always Send.
+// putOff returns a function for modelSender.admit that puts off one item. The function's
+// first answers about this item are the Admission [Later], as many as the parameter
+// `times`, or all if `times` is negative. Every other answer is [Send].
 func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 	return func(i *item) Admission {
 		if i != it || times == 0 {
@@ -98,7 +98,7 @@ func TestPuttingOffEndsAfterRetryFor(t *testing.T) {
 		require.Equal(t, Outcome{Fate: attempt.NotStored}, c.outcome(items[0]).Outcome)
 		require.Equal(t, 1200*time.Millisecond, c.outcome(items[0]).at)
 
-		// The time counts from the first call of Admit, although the first attempt is later.
+		// RetryFor counts from the first Admit, although the first attempt is later.
 		late := c.item("b")
 		c.admit = putOff(late, 2, 450*time.Millisecond)
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
@@ -150,7 +150,7 @@ func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 	done := false
 	c.revise = func(i *item) {
 		if i != it || done {
-			c.fails("%s is revised", i.Key)
+			c.errorf("%s is revised", i.Key)
 		}
 		done = true
 		modify(i)
@@ -240,7 +240,7 @@ func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 			defer cancel()
 			it := c.item("a")
 			it.Context = ctx
-			c.revise = func(it *item) { c.fails("%s is revised", it.Key) }
+			c.revise = func(it *item) { c.errorf("%s is revised", it.Key) }
 			c.admit = func(*item) Admission {
 				time.Sleep(3 * time.Second)
 				return admission

@@ -21,10 +21,10 @@ func (c *modelSender) check() {
 	assert.Len(c.t, c.reports, c.submitted, "outcomes")
 	for n, r := range c.items {
 		if r.submitted && r.reports != 1 || !r.submitted && r.reports != 0 {
-			c.fails("%s: submitted %t, reported %d times", r.key, r.submitted, r.reports)
+			c.errorf("%s: submitted %t, reported %d times", r.key, r.submitted, r.reports)
 		}
 		if r.concluded == 1 && r.released != 1 && c.event(r.key).known != attempt.Stored {
-			c.fails("%s (item %d) is not released", r.key, n)
+			c.errorf("%s (item %d) is not released", r.key, n)
 		}
 	}
 	last := map[string]int{}
@@ -42,13 +42,13 @@ func (c *modelSender) check() {
 				ended[rec.group] = map[context.Context]int{}
 			}
 			if before, ok := ended[rec.group][rec.context]; ok && before > rec.place && r.Cause != nil {
-				c.fails("group %s: the item at place %d is reported before that at %d, and they have the same context", rec.group, before, rec.place)
+				c.errorf("group %s: the item at place %d is reported before that at %d, and they have the same context", rec.group, before, rec.place)
 			}
 			ended[rec.group][rec.context] = rec.place
 			continue
 		}
 		if before, ok := last[rec.group]; ok && before > rec.place {
-			c.fails("group %s: the item at place %d is reported before that at %d", rec.group, before, rec.place)
+			c.errorf("group %s: the item at place %d is reported before that at %d", rec.group, before, rec.place)
 		}
 		last[rec.group] = rec.place
 	}
@@ -64,16 +64,16 @@ func (c *modelSender) check() {
 func (c *modelSender) checkReport(rec *itemState, r report) {
 	e := c.event(rec.key)
 	if r.Fate == attempt.Stored && e.storedItem < 0 {
-		c.fails("%s is said to be stored", rec.key)
+		c.errorf("%s is said to be stored", rec.key)
 	}
 	if r.Fate == attempt.NotStored && e.storedItem == r.n {
-		c.fails("%s is said not to be stored (%+v)", rec.key, r.Outcome)
+		c.errorf("%s is said not to be stored (%+v)", rec.key, r.Outcome)
 	}
 	if r.Reason == Answered && r.Fate == attempt.Stored && r.Answer.Fate == attempt.Stored && r.Answer.Sequence != e.sequence {
-		c.fails("%s has sequence number %s, not %s", rec.key, r.Answer.Sequence, e.sequence)
+		c.errorf("%s has sequence number %s, not %s", rec.key, r.Answer.Sequence, e.sequence)
 	}
 	if (r.Reason == Withdrawn) != (r.Cause != nil) && r.Reason != Refused || (r.Reason == Paused) != (r.By != nil) {
-		c.fails("%s: %+v", rec.key, r.Outcome)
+		c.errorf("%s: %+v", rec.key, r.Outcome)
 	}
 }
 

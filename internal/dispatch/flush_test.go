@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// slowly makes the service store every item after a delay that depends on the group.
-func (c *modelSender) slowly(times map[string]time.Duration) {
+// delayGroups makes the service store every item after a delay that depends on the group.
+func (c *modelSender) delayGroups(times map[string]time.Duration) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		time.Sleep(times[items[0].Group])
 		return c.storeAll(items, answers)
@@ -26,7 +26,7 @@ func TestFlushWaitsForWhatWasBefore(t *testing.T) {
 	o := options()
 	o.Linger = 0
 	try(t, o, func(t *testing.T, c *modelSender) {
-		c.slowly(map[string]time.Duration{"a": time.Second, "b": time.Hour, "c": 2 * time.Second})
+		c.delayGroups(map[string]time.Duration{"a": time.Second, "b": time.Hour, "c": 2 * time.Second})
 		c.submit(c.item("a"))
 		var first, second atomic.Int64
 		go func() {
@@ -71,7 +71,7 @@ func TestFlushOfNothing(t *testing.T) {
 // of these calls.
 func TestManyFlushes(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
-		c.slowly(map[string]time.Duration{"stuck": time.Hour})
+		c.delayGroups(map[string]time.Duration{"stuck": time.Hour})
 		c.submit(c.item("stuck"))
 		for range 1000 {
 			c.submit(c.item("a"))
@@ -127,7 +127,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 	o := options()
 	o.Linger = time.Hour
 	try(t, o, func(t *testing.T, c *modelSender) {
-		c.slowly(map[string]time.Duration{"slow": time.Minute})
+		c.delayGroups(map[string]time.Duration{"slow": time.Minute})
 		c.submit(c.item("slow"))
 		quick := c.item("quick")
 		c.submit(quick)

@@ -43,11 +43,11 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 // this item. Later items with an outcome do not count: noteOvertaker and markOvertaken
 // have handled them.
 func (it *Item[M]) mayBeOvertaken() bool {
-	// Stop at an untried item: SQS cannot have stored this item or the items after it.
+	// Stop at an untried item: SQS cannot have stored that item or any item after it.
 	for later := it.next; later != nil && later.isTried(); later = later.next {
-		// The request later.doubt may have stored the later item, and was made before the
-		// request that stored this item.
 		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
+			// The request with the number later.doubt may have stored the later item. It
+			// was made before the request with the number it.request, which stored `it`.
 			return true
 		}
 	}
@@ -70,15 +70,15 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds an item to the list, directly in front of the item next.
-func (q *itemList[M]) insert(it, next *Item[M]) {
-	it.prev, it.next = next.prev, next
-	if next.prev == nil {
+// insert adds an item to the list, directly in front of its successor.
+func (q *itemList[M]) insert(it, successor *Item[M]) {
+	it.prev, it.next = successor.prev, successor
+	if successor.prev == nil {
 		q.head = it
 	} else {
-		next.prev.next = it
+		successor.prev.next = it
 	}
-	next.prev = it
+	successor.prev = it
 }
 
 func (q *itemList[M]) pop() *Item[M] {

@@ -53,7 +53,7 @@ type Item[M any] struct {
 	watchedBefore, watchedAfter *Item[M]
 
 	submitted time.Duration // time of Submit, since d.began
-	// The time limit Options.RetryFor counts from firstAttempt, a duration since d.began.
+	// firstAttempt is the start of the time for retries (Options.RetryFor), since d.began.
 	firstAttempt time.Duration
 	attempts     int32
 	room         int   // bytes that the item takes in the buffer
@@ -70,7 +70,7 @@ type Item[M any] struct {
 	doubt        uint64         // number of the first request that may have stored the item, or 0
 
 	// overtaker is the number of the first request that may have stored a later item of the
-	// group, or 0. Later items without an outcome do not count (see noteOvertaker).
+	// group, or 0. It ignores later items that have no outcome yet (see noteOvertaker).
 	overtaker uint64
 
 	// Time until the next call of Admit. It needs no lock: only the goroutine that calls

@@ -241,14 +241,14 @@ func (c *modelSender) event(key string) *event {
 	return e
 }
 
-// fails makes the test fail, but lets the goroutine continue: it may be a goroutine that
+// errorf makes the test fail, but lets the goroutine continue: it may be a goroutine that
 // the dispatcher still needs.
-func (c *modelSender) fails(format string, args ...any) { c.t.Errorf(format, args...) }
+func (c *modelSender) errorf(format string, args ...any) { c.t.Errorf(format, args...) }
 
 func (c *modelSender) Admit(items []*item, admissions []Admission) {
 	c.mu.Lock()
 	if len(items) == 0 || len(items) > 10 || len(admissions) != len(items) {
-		c.fails("a request with %d items and %d admissions", len(items), len(admissions))
+		c.errorf("a request with %d items and %d admissions", len(items), len(admissions))
 	}
 	admit := c.admit
 	bytes, of := 0, map[string]int{}
@@ -256,23 +256,23 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		bytes += it.Size
 		of[it.Group]++
 		if of[it.Group] == 1 && c.groups[it.Group] {
-			c.fails("two requests with group %s", it.Group)
+			c.errorf("two requests with group %s", it.Group)
 		}
 		c.groups[it.Group] = true
 		if of[it.Group] > 1 && items[i-1].Group != it.Group {
-			c.fails("the items of group %s are not side by side", it.Group)
+			c.errorf("the items of group %s are not side by side", it.Group)
 		}
 		if of[it.Group] > c.d.options.PerGroup {
-			c.fails("%d items of group %s in a request", of[it.Group], it.Group)
+			c.errorf("%d items of group %s in a request", of[it.Group], it.Group)
 		}
 		for _, other := range items[:i] {
 			if other.Key == it.Key {
-				c.fails("%s twice in a request", it.Key)
+				c.errorf("%s twice in a request", it.Key)
 			}
 		}
 	}
 	if bytes > 1<<20 && len(items) > 1 {
-		c.fails("a request of %d bytes", bytes)
+		c.errorf("a request of %d bytes", bytes)
 	}
 	c.mu.Unlock()
 	for i, it := range items {
@@ -310,12 +310,12 @@ func (c *modelSender) Prepare(items []*item) {
 	for _, it := range items {
 		c.prepared[len(c.prepared)-1] = append(c.prepared[len(c.prepared)-1], it.Message.n)
 		if r := c.items[it.Message.n]; r.preparing || r.admitted {
-			c.fails("%s is prepared: in Prepare %t, admitted %t, in a request %t", it.Key, r.preparing, r.admitted, r.inFlight)
+			c.errorf("%s is prepared: in Prepare %t, admitted %t, in a request %t", it.Key, r.preparing, r.admitted, r.inFlight)
 		}
 		c.items[it.Message.n].preparing = true
 	}
 	if most := c.d.options.Prepared / 2; len(items) == 0 || len(items) > most {
-		c.fails("%d items are prepared at once", len(items))
+		c.errorf("%d items are prepared at once", len(items))
 	}
 	prepare := c.prepare
 	c.mu.Unlock()
@@ -339,15 +339,15 @@ func (c *modelSender) Send(items []*item, answers []attempt.Answer) attempt.Load
 		numbers = append(numbers, it.Message.n)
 		r := c.items[it.Message.n]
 		if !r.admitted || r.inFlight || r.preparing {
-			c.fails("%s is sent: admitted %t, in another request %t, in Prepare %t", it.Key, r.admitted, r.inFlight, r.preparing)
+			c.errorf("%s is sent: admitted %t, in another request %t, in Prepare %t", it.Key, r.admitted, r.inFlight, r.preparing)
 		}
 		if r.concluded > 0 && r.concluding == attempt.NotStored {
-			c.fails("%s is sent after it was said not to be stored", it.Key)
+			c.errorf("%s is sent after it was said not to be stored", it.Key)
 		}
 		r.inFlight = true
 		r.attempts++
 		if it.Attempts() != r.attempts {
-			c.fails("attempt %d of %s is counted as %d", r.attempts, it.Key, it.Attempts())
+			c.errorf("attempt %d of %s is counted as %d", r.attempts, it.Key, it.Attempts())
 		}
 	}
 	c.requests = append(c.requests, numbers)
@@ -400,7 +400,7 @@ func (c *modelSender) Conclude(it *item) attempt.Fate {
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
 	if r.concluded++; r.concluded > 1 || r.reports > 0 {
-		c.fails("%s is concluded %d times and was reported %d times", it.Key, r.concluded, r.reports)
+		c.errorf("%s is concluded %d times and was reported %d times", it.Key, r.concluded, r.reports)
 	}
 	r.concluding = c.event(it.Key).fate()
 	return r.concluding
@@ -411,7 +411,7 @@ func (c *modelSender) Release(it *item) (attempt.Fate, time.Time) {
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
 	if r.released++; r.released > 1 || r.concluded != 1 || r.inFlight || r.preparing {
-		c.fails("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
+		c.errorf("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
 	// In some tests, Admit ends the goroutine (runtime.Goexit). An item that was already
@@ -440,7 +440,7 @@ func (c *modelSender) Refresh(it *item) {
 	defer c.mu.Unlock()
 	c.refreshed++
 	if r := c.items[it.Message.n]; r.concluded > 0 || r.reports > 0 {
-		c.fails("%s is refreshed and has its outcome", it.Key)
+		c.errorf("%s is refreshed and has its outcome", it.Key)
 	}
 }
 
@@ -449,7 +449,7 @@ func (c *modelSender) Revise(it *item) {
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
 	if r.concluded > 0 || r.reports > 0 {
-		c.fails("%s is revised and does not wait", it.Key)
+		c.errorf("%s is revised and does not wait", it.Key)
 	}
 	c.revise(it)
 	if r.group != it.Group {
@@ -475,11 +475,11 @@ func (c *modelSender) Report(it *item) {
 	c.mu.Lock()
 	r := c.items[it.Message.n]
 	if r.reports++; r.reports > 1 {
-		c.fails("%s is reported %d times", it.Key, r.reports)
+		c.errorf("%s is reported %d times", it.Key, r.reports)
 	}
 	if !r.anyOrder {
 		if c.reporting[it.Group] {
-			c.fails("two reports of group %s at once", it.Group)
+			c.errorf("two reports of group %s at once", it.Group)
 		}
 		c.reporting[it.Group] = true
 	}

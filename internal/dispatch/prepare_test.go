@@ -57,8 +57,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// Each of 52 groups has two items. The next requests are filled with the first items of
-// the other groups, so it is too early to prepare the second items.
+// Each of 52 groups has two items. The first items of the groups that have no request yet
+// fill the next requests, so it is too early to prepare second items.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1

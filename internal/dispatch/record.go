@@ -257,8 +257,8 @@ func isAbove(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }
 
-// end decides the outcome of an item that is in no request, and releases the item. If a
-// request has stored the item, applyToGroup decides the outcome instead.
+// end decides the outcome of an item that is not being sent, and releases the item. If SQS
+// has answered that it stored the item, applyToGroup decides the outcome instead.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = decided
@@ -282,8 +282,8 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the given request may have stored a later item of the group.
-// If a newer request stores this item, the item may have been overtaken.
+// noteOvertaker records that the given request may have stored an item after `it` in the
+// group. If a newer request stores `it`, the later item may have overtaken `it`.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -302,8 +302,8 @@ func (it *Item[M]) isStored() bool {
 }
 
 // release calls Sender.Release for an item that is in no request. If the fate is Stored,
-// release ends a pause for the same event. If not, release may pause the group. The
-// parameter `code` is the last error code of SQS for the item.
+// release ends a pause caused by an earlier failure of the event. If not, release may pause
+// the group. The parameter `code` is the last error code of SQS for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.Stored {

@@ -60,9 +60,9 @@ func (d *Dispatcher[M]) startWatching(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item from the watcher of the item's context. After the last item,
-// the watcher must be stopped. The function `stop` must be called without a lock, so
-// unwatch moves `stop` to this item, and reportItem calls it.
+// unwatch removes an item from the watcher of the item's context. After its last item, the
+// watcher must be stopped. But its function `stop` must be called without a lock, and the
+// caller holds d.mu. So unwatch moves `stop` to the last item, and reportItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

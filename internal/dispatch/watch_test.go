@@ -18,7 +18,7 @@ import (
 func TestAContextEnds(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
-			c.slowly(map[string]time.Duration{"a": time.Second})
+			c.delayGroups(map[string]time.Duration{"a": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
 			items := c.make("a", 4)
@@ -41,7 +41,7 @@ func TestAContextEnds(t *testing.T) {
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
-			c.slowly(map[string]time.Duration{"a": time.Second})
+			c.delayGroups(map[string]time.Duration{"a": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
 			first, next := c.item("a"), c.item("a")
@@ -90,7 +90,7 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range []Options{options(), runs()} {
 				try(t, o, func(t *testing.T, c *modelSender) {
-					c.slowly(map[string]time.Duration{"a": time.Second})
+					c.delayGroups(map[string]time.Duration{"a": time.Second})
 					shared, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 					defer cancel()
 					other, cancelOther := context.WithCancel(t.Context())
@@ -120,7 +120,7 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
-			c.slowly(map[string]time.Duration{"g1": time.Second, "g2": time.Second})
+			c.delayGroups(map[string]time.Duration{"g1": time.Second, "g2": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
 			withdrawn := map[string][]int{}

@@ -20,8 +20,8 @@ type postgresError string
 func (e postgresError) Error() string    { return "secret" }
 func (e postgresError) SQLState() string { return string(e) }
 
-// The new text of a database error has only the Go type, the error code and, for a known
-// code, the database's description of the code.
+// Hide replaces the text of a database error. The replacement has only the Go type, the error
+// code and, for a known code, the database's description of the code.
 func TestErrorsOfDatabases(t *testing.T) {
 	for err, want := range map[error]string{
 		sqliteError(5):         "database is locked (foreign_test.sqliteError, code 5)",

@@ -1,9 +1,8 @@
-// Package foreign replaces the texts of errors and panics from code outside of this
-// module, such as a client or a store. Such a text may quote part of an event. The quote may
-// be escaped or cut, so a program that searches the text for the event may not find it.
-// Therefore this package replaces the whole text. The new text has only constants, type
-// names, numbers, addresses and host names of AWS. The package imports no other package of
-// this module.
+// Package foreign keeps events out of the texts of errors and panics from code outside of
+// this module, such as a client or a store. Such a text may quote part of an event. The quote
+// may be escaped or cut, so it cannot be found and removed reliably. Therefore this package
+// replaces the whole text. The new text has only constants, type names, numbers, addresses
+// and host names of AWS. The package imports no other package of this module.
 package foreign
 
 import (

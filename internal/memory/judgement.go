@@ -278,8 +278,8 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 }
 
 // claimInStore claims the events of the attempts in the store, normally in one write. It
-// claims no event whose attempt already has a Kind, for example from judgeInProcess. But it
-// may claim the event of an attempt that must wait (mustHold).
+// claims no event whose attempt already has a Kind, for example from judgeInProcess. An
+// attempt that must wait (mustHold) has no Kind yet, so its event may be claimed too.
 func (m *Memory) claimInStore(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !mustHold(attempts, i) {
@@ -312,8 +312,9 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Go, process.Drift, process.OtherGroup, process.Retained, process.Full:
-		// Ask the store first. After Drift or OtherGroup, it may return the earlier
-		// message, which this submission can send instead.
+		// Ask the store first. After Drift or OtherGroup, the store may return the message
+		// already sent with this key, and this submission can send that message instead of
+		// its own.
 	}
 }
 
@@ -340,8 +341,9 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	case process.Retained:
 		a.Kind, a.Delay = Wait, retainedDelay
 		if collides {
-			// Each later call of Admit finds this collision again. Report it once, with
-			// the Kind Go. The store's answer, in contrast, is not asked for again.
+			// Each later call of Admit finds this collision again, so report it only once,
+			// with the Kind Go. A collision found only by the store is reported now,
+			// because the store is not asked again.
 			a.Collision = Collision{}
 		}
 	default:

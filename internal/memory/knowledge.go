@@ -124,8 +124,8 @@ func combine(inProcess process.Known, before bool, claim *store.Claim, deferred,
 	return k
 }
 
-// errRetained is the Err of an event whose submission ended while it had to wait for the
-// Kind process.Retained: a new record of the event would have replaced an old record, and
+// errRetained is the Err of an event whose submission ended while Admit made it wait
+// (process.Retained). A new record of the event would have replaced an old record, and
 // another waiting submission may still need the old record.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 

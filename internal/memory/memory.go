@@ -140,10 +140,10 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim postpones the submission's claim, the store's permission to send, until the
-// name of the queue is known: the name is part of the claim's key. Until the caller calls
-// Memory.Claim, it is unknown whether another process has stored the event (see the State
-// Unanswered).
+// DeferClaim postpones the submission's claim until the name of the queue is known: the
+// name is part of the claim's key. A claim is the store's permission to send. Until the
+// caller calls Memory.Claim, it is unknown whether another process has stored the event
+// (see the State Unanswered).
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
@@ -163,13 +163,13 @@ func (r *Record) DropClaim() {
 // the same bytes.
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
-// Identify sets the message of a submission and returns the current instant. Call
-// Identify after LookUp, and again with the result of Adopt if the store has recorded
-// another message for the event (the Kind [Change]).
+// Identify sets the message of a submission and returns the current instant. Call Identify
+// after LookUp. If the store has recorded another message for the event (the Kind
+// [Change]), call Identify again, with the result of Adopt.
 //
 // The parameter `payload` is the part of the body that stays the same if the caller builds
-// the event again. The parameter `attributes` is a digest of the identity attributes: all
-// attributes that may make two messages with the same body two different events.
+// the event again. The parameter `attributes` is a digest of the identity attributes. If
+// these attributes differ, two messages with the same body are different events.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.submission)
@@ -182,9 +182,9 @@ func (m *Memory) Identify(r *Record, key, group, body, payload string, attribute
 	return now
 }
 
-// Leave ends a submission's wait for its outcome. The memory then keeps no expired
-// records for the submission. Call Leave once for each Record, when the outcome is
-// reported.
+// Leave ends a submission's wait for its outcome. After a suspension of the machine, the
+// memory keeps expired records only while submissions wait. Call Leave once for each
+// Record, when the outcome is reported.
 func (m *Memory) Leave(r *Record) {
 	if r.identified {
 		m.process.Leave()

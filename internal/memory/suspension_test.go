@@ -25,9 +25,9 @@ func admit(t *testing.T, m *Memory, r *Record) Judgement {
 	return a[0].Judgement
 }
 
-// Right after a suspension, a new submission must wait: an earlier submission still needs
-// the event's record. With a store, it need not wait, because the store has recorded the
-// event.
+// Right after a suspension, a new submission must wait: its new record would replace the
+// old record of the event, which an earlier submission still needs. With a store, the new
+// submission need not wait, because the store has recorded the event.
 func TestSuspension(t *testing.T) {
 	policy := newPolicy(t)
 	for _, s := range []idempotency.Store{nil, new(idempotency.Memory)} {

@@ -62,8 +62,8 @@ type Config struct {
 	QueueURL string
 	Version  string // version of the library
 
-	// Rules lists the IDs of the rules that Violated counts. The list limits the number
-	// of values of the metric attribute.
+	// Rules lists the IDs of the rules whose violations [Observer.Violated] counts. The
+	// list limits the number of values of the metric attribute.
 	Rules []string
 
 	// NoEventSpans disables the spans of events. Requests still have spans.

@@ -152,8 +152,8 @@ type series struct {
 	options []metric.AddOption
 }
 
-// add gets the current total of each series, and adds its increase since the last call to
-// the counter of the series.
+// add updates the counter of each series. It gets the current totals, and adds each
+// total's increase since the last call of add.
 func (t *tally) add(totals ...int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

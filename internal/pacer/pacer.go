@@ -65,21 +65,21 @@ const (
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// After the rate was lowered, requests sent earlier still arrive for half a round
-	// trip. Requests that start before the end of this time, at most settleMost, do not
-	// count.
+	// After the rate was lowered, requests sent at the old rate still arrive at SQS for
+	// half a round trip, and may cause throttles. The pacer ignores the answers to requests
+	// that start during this time, at most settleMost.
 	settleMost = 50 * time.Millisecond
 )
 
 // These constants detect random throttles, which are not caused by a quota. At a very low
-// rate, SQS then throttles a similar share of the calls as at the earlier, higher rate. If a
-// quota causes the throttles, SQS throttles no calls at a very low rate.
+// rate, a quota causes no throttles. But if throttles are random, SQS throttles a similar
+// share of the calls as at the earlier, higher rate.
 const (
 	// A rate counts as very low if it is below 15 % of the calls per second that SQS
 	// accepted before.
 	veryLow = 0.15
-	// Throttles count as random only if the share of throttled calls is at least half of
-	// the share at the earlier rate.
+	// Throttles count as random only if the share of throttled calls at the very low rate
+	// is at least half of the share at the earlier, higher rate.
 	similarShare = 0.5
 	// If more than randomMost (10 %) of the calls are throttled, this does not count as
 	// random: other producers may be using the same quota.
@@ -88,8 +88,8 @@ const (
 	randomFade = 2000
 
 	// If a share s of the calls is throttled at random, the pacer tolerates more throttles.
-	// A successful call subtracts randomCredit*s from the sum for throttled calls, but at
-	// least throttleCredit. In the first trial, failShare+randomTrial*s replaces failShare.
+	// A successful call then subtracts randomCredit*s instead of throttleCredit, if that is
+	// more. In the first trial, failShare+randomTrial*s replaces failShare.
 	randomCredit = 2
 	randomTrial  = 1.5
 )
@@ -136,14 +136,14 @@ const (
 
 	// A trial that raises the rate by the share r needs trialCalls/r² successful calls. If
 	// it has lasted for trialMost, it needs only trialCalls. Every trial lasts at least
-	// trialTime. The first trial needs the most calls, because it must last longer than the
-	// burst that a quota permits after slow times.
+	// trialTime. The first trial has the smallest r and needs the most calls. It must
+	// outlast the burst that a quota permits after slow times.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
 	// The first trial fails if SQS throttles failLeast calls plus 2 % (failShare) of the
-	// number of successful calls. If throttles are random, the trial may have more of them
+	// number of successful calls. With random throttles, more throttled calls are permitted
 	// (randomTrial).
 	failLeast = 2
 	failShare = 0.02
@@ -167,8 +167,8 @@ type Pacer struct {
 	at     time.Time // time of the last increase of tokens
 
 	// safeRate is a rate that SQS accepts, as far as known; a higher rate is a trial. The
-	// safe rate is 0 while the rate is unlimited. It is also 0 after the rate was cut to an
-	// eighth (searchKeep), until the pacer lowers the rate again.
+	// safe rate is 0 while the rate is unlimited. It is also unknown, and 0, after a cut to
+	// an eighth (searchKeep), until the pacer lowers the rate again.
 	safeRate float64
 	rise     float64 // the current or next trial raises the rate by this share; 0.25 is 25 %
 
@@ -187,17 +187,17 @@ type Pacer struct {
 	throttles   evidence
 	troubles    evidence
 
-	// The alarm at the highest rate so far. An alarm means more throttles than chance
-	// explains. For the use, see veryLow.
+	// An alarm means more throttles than chance explains. This is the alarm at the highest
+	// rate so far, for comparison with a later alarm at a very low rate (see veryLow).
 	alarm struct {
 		rate    float64 // calls per second when the alarm occurred; 0 means no alarm
 		share   float64 // share of throttled calls
 		limited bool    // the pacer limited the rate when the alarm occurred
 	}
 	// randomShare estimates the share of calls that are throttled at random: it is the
-	// recent share of all throttled calls. Throttles by a quota would make the estimate too
-	// high, so it is at most maxRandomShare, the share when random throttles were last
-	// detected. Both fields are 0 until random throttles are detected.
+	// average share of throttled calls, over recent calls. Throttles by a quota would make
+	// it too high, so it is at most maxRandomShare, the share when random throttles were
+	// last detected. Both fields are 0 until random throttles are detected.
 	randomShare, maxRandomShare float64
 }
 
@@ -329,9 +329,9 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 // usedRate returns the number of calls per second that started in the current period, but
 // at most the allowed rate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Limit the age, because the clock may jump forward. For a period longer than the limit,
-	// the result is too high, but at most the allowed rate. This is harmless: in such a
-	// period, at least 80 % of the allowed calls have started (see inUse).
+	// Limit the age, because the clock may jump forward. For a period longer than the
+	// limit, the result is too high, but at most the allowed rate. This error is small: in
+	// such a period, at least 80 % of the allowed calls have started (see inUse).
 	age := min(now.Sub(p.since), underusedTime)
 	if p.rate == 0 { // no limit
 		return max(p.previousRate, p.started/max(age, timerDelay).Seconds())
@@ -353,7 +353,8 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
 	case p.trimmed:
-		// A correction did not help: the throttles may be random, so try a higher rate.
+		// The small cut of the rate (trimKeep) did not stop the throttles. They may be
+		// random, so a lower rate would not help: try a higher rate.
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))

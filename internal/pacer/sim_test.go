@@ -16,7 +16,7 @@ type scenario struct {
 	seed   uint64
 
 	// producers is the number of producers; 0 means 1. Except in idle times, each producer
-	// makes calls. At most inFlight calls of one producer are under way at the same time.
+	// starts calls as fast as its pacer permits, with at most inFlight calls under way.
 	producers int
 	inFlight  int
 	idle      func(at time.Duration) bool

@@ -80,7 +80,7 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 //	?1                         parameter 1
 //	{now}                      the time in microseconds since 1970
 //	{list ?1}                  SELECT with one row for each text in the JSON array ?1
-//	{records ?1: g text, ...}  table x with column g, ...: one row per object in the JSON array ?1
+//	{records ?1: g text, ...}  table (alias x) with column g, ...; one row per object in the JSON array ?1
 //	{int} {text} {bytes}       type of a column
 //	{name}                     type of a text column that is sorted by bytes
 //	{strict}                   option of a table in which SQLite checks the types of values

@@ -186,8 +186,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// The lock waits for the end of all writing transactions that have read the old
-		// number "oldest". Later writing transactions wait for the lock.
+		// This table has the lowest program version that may write. The lock waits for the end
+		// of all writing transactions that have read the old value. Later writing transactions
+		// wait for the lock.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

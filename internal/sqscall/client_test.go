@@ -158,8 +158,8 @@ func TestErrorWithoutText(t *testing.T) {
 	}
 }
 
-// If the client calls runtime.Goexit, Send does not return. All answers are then InDoubt:
-// Send sets this before it calls the client.
+// If the client calls runtime.Goexit, Send does not return. The answers are InDoubt all the
+// same: Send sets them to InDoubt before it calls the client.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers := make([]attempt.Answer, n)
@@ -247,17 +247,17 @@ func TestWrapperThatDropsTheOptions(t *testing.T) {
 	}
 }
 
-// retrying calls the SDK twice.
-type retrying struct{ *sqs.Client }
+// retryWrapper calls the SDK again if the first call fails.
+type retryWrapper struct{ *sqs.Client }
 
-func (r retrying) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (r retryWrapper) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	if out, err := r.Client.SendMessage(ctx, in, o...); err == nil {
 		return out, nil
 	}
 	return r.Client.SendMessage(ctx, in, o...)
 }
 
-// A wrapper sends each request twice. A refusal of the second request proves nothing about
+// A wrapper sends a failed request again. A refusal of the second request proves nothing about
 // the first: the entry is in doubt.
 func TestWrapperThatRetries(t *testing.T) {
 	var n atomic.Int32
@@ -267,7 +267,7 @@ func TestWrapperThatRetries(t *testing.T) {
 		}
 		return response(403, []byte(`{"__type":"AccessDenied"}`)), nil
 	})
-	answers, _, _ := send(t, sqscall.New(retrying{sdkClient("http://localhost", h)}, queueURL), 1)
+	answers, _, _ := send(t, sqscall.New(retryWrapper{sdkClient("http://localhost", h)}, queueURL), 1)
 	assert.Equal(t, doubt, got(answers[0]))
 	assert.EqualValues(t, 2, n.Load())
 }

@@ -20,10 +20,10 @@ import (
 // confirmation has the fields that SQS returns for a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
-// prove returns the answer for entry i, which SQS reports as stored. A digest that
-// matches no entry means Altered, even if other fields are missing. With InDoubt, the
-// producer would send the message again. SQS would recognize the duplicate and answer with
-// the digest of the resend, which is right (F-002). The change would stay unnoticed.
+// prove returns the answer for entry i, which SQS reports as stored. A digest that matches
+// no entry means Altered, even if other fields are missing. After InDoubt, the producer
+// would send the message again. SQS would answer the duplicate with the digest of the
+// resend (F-002). This digest matches, so the change would stay unnoticed.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -186,9 +186,9 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	dropped := false
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
 		status = response.HTTPStatusCode()
-		// If the field Request is set, the response is real: the client is a wrapper that
-		// drops the options. Without the options, the SDK may have retried, and this refusal
-		// proves nothing about earlier requests.
+		// If the field Request is set, the SDK sent a request over HTTP. It skipped the
+		// middleware, so the client is a wrapper that drops the options. The SDK may then
+		// have retried, and this refusal proves nothing about earlier requests.
 		dropped = response.Response.Request != nil
 	}
 	refused := status == 0 || status >= 400 && status < 500 // 0: a fake gives no status

@@ -85,9 +85,9 @@ func (p *progress) neverTransmitted() bool {
 }
 
 // neverConnected reports whether net/http wanted a connection for every transmission and
-// never obtained a connection, so that nothing left this machine. The result is wrong if
-// the HTTP client afterwards sends the request through a transport without net/http's
-// hooks, and gets no answer.
+// never obtained a connection, so that nothing left this machine. The result is wrong in
+// one case: after net/http has failed, the HTTP client sends the request through a
+// transport without net/http's hooks, and gets no answer.
 func (p *progress) neverConnected() bool {
 	sent := p.transmissions.Load()
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0

@@ -51,8 +51,8 @@ type claimAnswers struct {
 	// ignore a repeated call.
 	inDoubts int
 
-	// ends has the event of each successful call of Finish, except with NoProof. The
-	// ledger has only one of them.
+	// ends has the event of each successful call of Finish, except with NoProof. The ledger
+	// has only the event of the call that ended the claim, not of repeated calls.
 	ends []ledger.Event
 }
 

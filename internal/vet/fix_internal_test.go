@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reportWithFixes writes code to a file. The report has one finding for each list in
-// `replacements`: old text, new text, next old text, and so on.
+// reportWithFixes writes code to a file. The report has one finding with a fix for each list
+// in the parameter `replacements`. A list alternates between old texts and new texts.
 func reportWithFixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")

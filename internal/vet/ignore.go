@@ -17,8 +17,9 @@ type ignore struct {
 	at, end token.Position
 	used    bool
 
-	// native is true for //sqsfifo:ignore. Other tools report their unused directives,
-	// such as nolint, themselves.
+	// native is true for //sqsfifo:ignore, and false for a directive of another tool (nolint
+	// or lint:ignore). The method `unused` reports only native directives, because the other
+	// tool reports its own unused directives.
 	native bool
 }
 
@@ -39,7 +40,8 @@ func ignoresOf(code *code) ignores {
 }
 
 // ignoresCompliance reports in the result `ok` whether a comment suppresses SF020 (missing
-// compliance test). The result `native` is true for //sqsfifo:ignore, and false for nolint.
+// compliance test). The result `native` is true for //sqsfifo:ignore, and false for nolint
+// and lint:ignore.
 func ignoresCompliance(comment string) (native, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {

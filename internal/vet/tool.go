@@ -12,14 +12,16 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependenciesFlag is the name of a flag. It makes the binary run by "go vet" also report
-// diagnostics about imported packages, and a marker for each package.
+// dependenciesFlag is the name of a flag for the binary that "go vet" runs. With the flag,
+// the binary also reports diagnostics about imported packages, and a marker for each package.
 //
-// Without the flag, the go command (1.26) caches results for imported packages without
-// diagnostics, and uses them when these packages are checked later. If the go command is
-// killed at the wrong moment, any cached result may lack its diagnostics and its marker.
-// When [Run] misses a marker, it calls "go vet" again with another value of the flag. The
-// value is part of the cache key, so the go command does not use the cached result.
+// By default, the go command (1.26) requests no diagnostics about imported packages. It
+// caches the results, and uses them when these packages are checked later.
+//
+// If the go command is killed at the wrong moment, any cached result may lack its
+// diagnostics and its marker. When [Run] misses a marker, it calls "go vet" again with
+// another value of the flag. The go command then ignores the old results, because the value
+// is part of the cache key.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of an extra diagnostic about each package. A package without this
@@ -78,7 +80,8 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// withMarker returns a copy of an analyzer. The copy also reports the marker in each package.
+// withMarker returns a copy of an analyzer. For each package that it analyzes, the copy also
+// reports an extra diagnostic: see the constant `marker`.
 func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -89,12 +92,13 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics makes the request in the parameter `file` include diagnostics. It
-// returns the path of a changed copy, or `file` if nothing must change.
+// withDiagnostics adds diagnostics to a request about an imported package. The parameter
+// `file` is the path of the request. withDiagnostics returns the path of a changed copy, or
+// `file` if nothing must change.
 //
 // If the parameter `all` is false, only requests about packages of the main module change.
-// The user may check such a package later, and the go command may then use the cached result
-// of this request.
+// The user may check these packages later. The go command may then use the cached results,
+// so the results need diagnostics.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {
@@ -111,8 +115,8 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	// With -fix, the request need not change. Its cached result will have no fixes, so a
-	// later "go vet -fix" of the package ignores the result.
+	// With -fix, a request about an imported package need not change: its cached result has
+	// no fixes, and a later "go vet -fix" of this package ignores results without fixes.
 	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}

@@ -56,8 +56,8 @@ type load struct {
 	steps int
 	ids   int           // number of distinct IDs; if it is below steps, IDs repeat
 	pause time.Duration // longest pause between two steps
-	// On average, one of lateOneIn sends gets its answer later, or never. All other sends
-	// get the answer immediately.
+	// lateOneIn is the average number of sends for each late or missing answer. All other
+	// answers arrive immediately.
 	lateOneIn int
 }
 

@@ -248,10 +248,11 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 
 // sift checks at most siftedPerPut records, oldest first, and drops the expired records. At
 // a live record it usually stops. But if most of the record's chunk has expired (isDue) and
-// a position is free, sift moves the record to the new position and continues.
+// a position is free, sift moves the record there, so that the chunk can be dropped, and
+// continues.
 //
-// The result counts the dropped records, except records that an earlier call, for example
-// Delete, had freed.
+// The result counts the dropped records. It leaves out a record that an earlier call, for
+// example Delete, freed: such a record stays in the ring until it is dropped.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {

@@ -25,7 +25,8 @@ const (
 // again to check the others. The result `left` is the number of remaining records.
 //
 // If `done` is true, the remaining records are [Inside] or [Unsure], with one exception: a
-// record with a To before the time of its Put may stay up to one interval longer.
+// record may stay up to one interval longer if its Record.To is a time before the call of
+// [Window.Put].
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true

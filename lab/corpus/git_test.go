@@ -58,9 +58,9 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// published creates a bare git repository with one module, two levels below the returned
-// folder. The field `sum` of the module is the sum that the go command computes (as in
-// go.sum).
+// published creates a bare git repository, two levels below the returned folder. The result
+// `m` is a module in the repository. Its field `sum` is the sum that the go command computes
+// (as in go.sum).
 func published(t *testing.T) (folder string, m module) {
 	t.Helper()
 	folder = t.TempDir()

@@ -13,7 +13,7 @@ import (
 
 // completeGoMod completes the module's go.mod for this run, or writes a new one if the module
 // has none. A `replace` line may name a folder outside of the module. If repos is not nil,
-// completeGoMod copies each such folder, and makes the line name the copy.
+// completeGoMod copies each such folder, and points the line to the copy.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name) // #nosec G304 -- the go.mod of a module listed in modules.go

@@ -24,8 +24,8 @@ func isLate(r *outbox.Relay) bool {
 }
 
 // The database's clock is set back while a message is in doubt, so a resend seems
-// permitted. The message becomes late all the same: neither the leader nor a new relay
-// resends it.
+// permitted. The message nevertheless becomes late (too old for a resend): neither the
+// leader nor a new relay resends it.
 func TestClockSetBack(t *testing.T) {
 	const step = 300 * time.Second
 	each(t, func(t *testing.T, d database) {

@@ -61,8 +61,8 @@ func (d database) box(t testing.TB, change ...func(*outbox.Config)) (*outbox.Out
 	return box, c.DB
 }
 
-// sqliteSource returns the data source name as a URI, because the names of some tests have
-// a "#".
+// sqliteSource returns the data source name as a URI, because the path contains the name of
+// the test, which may have a "#".
 func sqliteSource(path string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)"
 }
@@ -105,7 +105,7 @@ func postgresAt(t testing.TB, server string) database {
 	return database{outbox.PostgreSQL, u.String()}
 }
 
-// each runs the test for both dialects.
+// The function `each` runs the test for both dialects.
 func each(t *testing.T, test func(t *testing.T, d database)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, newSQLite(t)) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, newPostgreSQL(t)) })

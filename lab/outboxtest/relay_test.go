@@ -237,7 +237,7 @@ func TestNoGroupStarves(t *testing.T) {
 	})
 }
 
-// One commit marks a limited number of message bytes as possibly sent. These messages
+// One commit marks only messages of a limited total size as possibly sent. These messages
 // exceed the limit, so several commits mark them.
 func TestBigMessages(t *testing.T) {
 	each(t, func(t *testing.T, d database) {

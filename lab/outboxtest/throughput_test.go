@@ -22,8 +22,7 @@ var throughputEvents = flag.Int("throughput.events", 3000, "events of TestThroug
 
 const latency = 5 * time.Millisecond
 
-// slowQueue returns a queue that answers each call after the duration in the parameter
-// latency.
+// slowQueue returns a queue that delays each answer by the constant `latency`.
 func slowQueue(t testing.TB) *sqstest.Queue {
 	q := newQueue(t)
 	q.InjectRandomly(sqstest.DelayAnswer(latency), 1, 1)

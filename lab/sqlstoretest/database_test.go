@@ -62,7 +62,8 @@ func (d database) store(t testing.TB, config sqlstore.Config) *sqlstore.Store {
 	return s
 }
 
-// sqliteSource returns a URI, because the names of some tests have a "#".
+// sqliteSource returns the data source name as a URI, because the path contains the name of
+// the test, which may have a "#".
 func sqliteSource(path string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)"
 }

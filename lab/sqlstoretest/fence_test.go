@@ -50,7 +50,8 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 		for w := range 16 {
 			wg.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					// Transactions with 200 claims are usually open when the server stops.
+					// A transaction with 200 claims takes long, so it is usually open when the
+					// server stops.
 					claims := 1 + rand.IntN(3)
 					if w > 0 {
 						claims = 200

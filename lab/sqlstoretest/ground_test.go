@@ -106,7 +106,8 @@ func TestUpgradeWaitsForWriters(t *testing.T) {
 	}
 }
 
-// An older program's store refuses to write, in its own transactions and in a caller's.
+// If a later schema forbids writes by older programs, the store of an older program refuses
+// to write, in its own transactions and in a caller's.
 func TestOldProcessStopsWriting(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

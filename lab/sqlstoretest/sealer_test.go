@@ -240,9 +240,8 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	}
 }
 
-// Client processes with a ledger, one of them the sealer, are killed during their calls.
-// Afterwards the ledger has exactly one entry per change of a record, and Verify accepts
-// the seals.
+// The test kills processes that write to a ledger and seal it, during their calls. Afterwards
+// the ledger has exactly one entry per change of a record, and Verify accepts the seals.
 func TestLedgerOfKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

@@ -45,10 +45,12 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 // with random crashes, the ledger has each confirmed change exactly once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of edit of the ledger. Hashes reveal the edits with
-// "ledger" in the name: the edited ledger does not match its own hashes or a head saved
-// elsewhere. The other edits replace all hashes of the ledger, and no head is saved
-// elsewhere. Only the recorded answers of the store reveal them.
+// The simulation detects each edit of the ledger. There are two kinds of edits:
+//
+//   - After an edit with "ledger" in its name, the ledger does not match its own hashes or a
+//     head saved elsewhere.
+//   - Any other edit replaces all hashes of the ledger, and no head is saved elsewhere. Only
+//     the recorded answers of the store reveal the edit.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

@@ -139,7 +139,8 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 			t.Errorf("the schema accepts replay_safe %d and hash %s", values.safe, values.hash)
 		}
 	}
-	// The copied hash does not match the changed note, but the schema cannot check this.
+	// Insert a copy of an entry with another note, but with the same hash. The hash is now
+	// wrong, but the schema cannot check this.
 	if _, err := db.Exec(fmt.Sprintf(insert, 0, "hash")); err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ func TestEveryRuleHasACase(t *testing.T) {
 	}
 }
 
-// Package lint lists all rules, and marks the rules on Go source. The analyzer must check
-// exactly the marked rules, except SF020 (missing compliance test), which depends on a
+// Package lint lists all rules. The analyzer must check exactly the rules that apply to Go
+// source (lint.OnSource), except SF020 (missing compliance test), which depends on a
 // package's tests.
 func TestRuleTable(t *testing.T) {
 	var want []string

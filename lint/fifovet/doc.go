@@ -26,10 +26,10 @@
 //     findings.
 //   - If a deduplication ID is nil on some path to the send, it is missing on this path.
 //     Branches that exclude each other are not on one path.
-//   - The ID of a request, an attempt or a host, or a setting, does not identify an event.
+//   - A setting does not identify an event, nor does a request's, attempt's or host's ID.
 //   - A finding about an attribute missing in the body is only an info if the body contains
 //     the event's ID. It is also an info if the body contains another ID, such as a
-//     customer's, and the attribute's name does not mean an event (event_id does).
+//     customer's, unless the attribute's name means an event, such as event_id.
 //   - The analyzer combines the findings in one function with the same cause, such as one
 //     call of a random source. The text and the related positions of the combined finding
 //     name the other places.

@@ -167,7 +167,7 @@ func shapesOf() []shape {
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], surroundings[i%len(surroundings)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// The first call site breaks SF006: each retry creates a new deduplication ID.
+		// The call site with a UUID breaks SF006: each retry creates a new deduplication ID.
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}
@@ -180,8 +180,8 @@ func shapesOf() []shape {
 				_ = j
 			}
 		}
-		// A message without a group breaks SF009 in a FIFO queue, or with a deduplication
-		// ID.
+		// A message without a group breaks SF009 if its queue is FIFO. An unknown queue
+		// counts as FIFO if the message has a deduplication ID.
 		for _, q := range append(queues, queue{name: "looked up standard", pre: `found, lookErr := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")}); if lookErr != nil { return lookErr };`, expr: `*found.QueueUrl`}, queue{name: "standard", expr: `"https://sqs.eu-west-1.amazonaws.com/42/orders"`}) {
 			for _, dedup := range []bool{true, false} {
 				if s.name == "another package" {
@@ -207,8 +207,8 @@ func shapesOf() []shape {
 type body struct {
 	name, decl, pre, expr string
 
-	// fixed is the expression for the call site that breaks no rule. If it is empty, both
-	// call sites use expr.
+	// If `fixed` is not empty, it replaces expr in the second of two call sites, which
+	// breaks no rule. Otherwise both call sites use expr.
 	fixed string
 
 	clock bool // the placeholder "@" needs a time.Time

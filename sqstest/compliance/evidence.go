@@ -38,8 +38,8 @@ type evidence struct {
 	// afterTimeout has the stored messages of event 0, whose first answer was lost.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events in stored order. Send put them into one queue,
-	// which refused the first throttledCalls send calls with a throttle error.
+	// ordered has the messages of all events in stored order. The suite sent the events to
+	// one queue, which refused its first calls (throttledCalls) with a throttle error.
 	ordered []sqstest.Message
 
 	storm loadCounts
@@ -194,9 +194,9 @@ const (
 	// messages of the function `background`.
 	stormProducerShare = 10
 
-	// A duplicate attempt comes at most stormSafe events after its original. For these events
-	// retryStorm advances the queue's clock by 200 s. The clock also follows real time, so
-	// the sends may take up to 100 s of real time before the five minutes are over.
+	// A duplicate attempt comes at most stormSafe events after its original. In between,
+	// retryStorm advances the queue's clock by at most 200 s. The clock also follows real
+	// time, so the sends may take up to the remaining 100 s of the five minutes.
 	stormSafe = 200 * stormRate
 )
 

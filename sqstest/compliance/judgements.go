@@ -25,9 +25,9 @@ const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields every message in e.first, e.second and e.later, each with a description for
-// errors, such as "event 0, sent again at once".
-func (e *evidence) all(yield func(string, sqstest.Message) bool) {
+// allMessages yields every message in e.first, e.second and e.later, each with a
+// description for errors, such as "event 0, sent again at once".
+func (e *evidence) allMessages(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
 		messages []sqstest.Message
@@ -41,7 +41,7 @@ func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 }
 
 func hashBehavior(e *evidence) error {
-	for what, m := range e.all {
+	for what, m := range e.allMessages {
 		if want := bodyHash(m.Body); m.DeduplicationID != want {
 			return fmt.Errorf("%s: MessageDeduplicationId is %q and not the SHA-256 of the body, so that the body decides nothing; leave it out, or send %s",
 				what, m.DeduplicationID, want)
@@ -138,7 +138,7 @@ func retryStorm(e *evidence) error {
 }
 
 func attributeIgnorance(e *evidence) error {
-	for what, m := range e.all {
+	for what, m := range e.allMessages {
 		for _, f := range lint.Check(e.lintMessage(m)) {
 			if f.Rule == attrOnlyIdentity && f.Severity == lint.Error {
 				return fmt.Errorf("%s: %s", what, f)
@@ -224,7 +224,7 @@ func (e *evidence) defectElsewhere() error {
 }
 
 func envelopeContract(e *evidence) error {
-	for what, m := range e.all {
+	for what, m := range e.allMessages {
 		for _, f := range lint.Check(e.lintMessage(m)) {
 			if f.Rule != attrOnlyIdentity && !slices.Contains(canonicalRules, f.Rule) && f.Severity == lint.Error {
 				return fmt.Errorf("%s: %s\n  body %s", what, f, m.Body)
@@ -235,7 +235,7 @@ func envelopeContract(e *evidence) error {
 }
 
 func canonicalForm(e *evidence) error {
-	for what, m := range e.all {
+	for what, m := range e.allMessages {
 		for _, f := range lint.Check(e.lintMessage(m)) {
 			if slices.Contains(canonicalRules, f.Rule) {
 				return fmt.Errorf("%s: %s\n%s", what, f, difference(m.Body, normal(m.Body)))

@@ -27,9 +27,9 @@ import (
 // Suite describes a producer of events of type T to the compliance suite. Send and
 // Events are required.
 type Suite[T any] struct {
-	// Send sends one event through the client to the queue, like a newly started process.
-	// It creates the producer, sends, closes the producer and returns its error. For a
-	// producer of this module:
+	// Send sends one event through the client to the queue, like a newly started process:
+	// it creates a producer, sends the event and closes the producer. Send returns the
+	// producer's error. For a producer of this module:
 	//
 	//	producer, err := newProducer(client, queueURL) // the team's own constructor
 	//	if err != nil {
@@ -39,8 +39,8 @@ type Suite[T any] struct {
 	//	_, err = producer.Send(ctx, event)
 	//	return err
 	//
-	// For another producer Send runs the producer's own code. It must not need another
-	// service, because the client reaches only the fake queue.
+	// For another producer, Send runs the producer's own code. This code must not need
+	// another service, because the client reaches only the fake queue.
 	//
 	// The suite calls Send some hundreds of times.
 	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
@@ -193,8 +193,8 @@ type Result struct {
 // Results runs in real time, a little over a second, and cannot move the producer's clock.
 // So if the body contains the current time, Results is less exact than [TestProducer]:
 //
-//   - The case "Replay Window Collision" needs two sends at the same instant. With an exact
-//     time this case fails, and "Determinism Over Time" is not judged.
+//   - The case "Replay Window Collision" needs two sends at the same instant. If the time in
+//     the body is not rounded, this case fails, and "Determinism Over Time" is not judged.
 //   - A time rounded to more than a second may stay unnoticed.
 func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	e, err := s.gather(ctx, func(time.Duration) {

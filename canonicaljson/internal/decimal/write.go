@@ -57,8 +57,9 @@ func Shortest(b uint64) (d uint64, k int) {
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less: at most one of t*10^(k+1) and (t+1)*10^(k+1) is in the
-		// interval. The unit of lower and upper is now 10^k/4, and 10^(k+1) is 40 units.
+		// Try one digit less. The interval is shorter than 10^(k+1), so it contains at
+		// most one of t*10^(k+1) and (t+1)*10^(k+1). The products lower and upper are in
+		// units of 10^k/4, so 10^(k+1) is 40 units.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -83,15 +84,15 @@ func Shortest(b uint64) (d uint64, k int) {
 }
 
 // mulOdd returns the highest 64 bits of the product of n and a rounded power of ten, the
-// 128-bit number with the halves `high` and `low`. If the rest of the product is not zero,
-// mulOdd sets the lowest bit of the result.
+// 128-bit number with the halves `high` and `low`. If the lower bits of the product are not
+// all zero, mulOdd sets the lowest bit of the result.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
 	sum, carry := bits.Add64(y0, x1, 0)
 	y1 += carry
-	// The power was rounded up. If sum is 1, the rest of the product with the exact power may
-	// be zero.
+	// The power was rounded up, which may add 1 to sum. So if sum is 1, the lower bits of the
+	// exact product may all be zero.
 	if sum > 1 {
 		y1 |= 1
 	}
@@ -135,8 +136,8 @@ func Len(d uint64) int {
 // Append appends d*10^k to dst in the layout of ECMA-262, with a minus sign if negative is
 // true. The argument d has at most 17 digits and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// A number needs less than 40 bytes. But word.Store64 always writes eight bytes, and so
-	// may write past the end of the number.
+	// 40 bytes are enough for a number and for the bytes after it: word.Store64 always
+	// writes eight bytes, so it may write past the end of the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {

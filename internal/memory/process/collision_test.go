@@ -123,8 +123,8 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The Memory forgets the event `north` during the request with the event `south`. It must
-	// still detect that `south` is a duplicate of the message m2.
+	// SQS answers a request with the event `south` with m2, the message ID of `north`.
+	// During this request, the Memory forgets `north`. It must still detect the duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())

@@ -14,8 +14,8 @@ type expiryClock struct {
 	// noticedSleep is the total length of all suspensions until noticedAt.
 	noticedSleep time.Duration
 
-	// noticedAt is the time at which a suspension was noticed, by a clock that stops
-	// during suspensions.
+	// noticedAt is the time at which expiryTime set noticedSleep. It is measured by a clock
+	// that stops during suspensions.
 	noticedAt Instant
 
 	latest Instant // last result of expiryTime

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 )
 
-// After a suspension, an earlier submission still finds the event's record. A new
-// submission does not find it, because SQS has forgotten the event.
+// After a suspension, an earlier submission still finds the event's record, so that it does
+// not send the event twice. A new submission does not find it: SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
 		"once": func(r *rig) { r.clocks.Asleep += time.Hour },
@@ -77,9 +77,9 @@ func TestRecordsAfterASuspension(t *testing.T) {
 }
 
 // During a suspension of the machine, a submission waits, and its event's record expires.
-// Another event with the same dedupe key must not replace this record. Otherwise, if SQS
-// refused the other event, the waiting submission would find no record, and conclude that
-// SQS had refused its own event.
+// Another event with the same dedupe key must not replace this record. If SQS refused the
+// other event, the Memory would free the new record. The waiting submission would then find
+// no record, and conclude that SQS had refused its own event.
 func TestOtherEventRightAfterASuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	r.submit("k", "g", "b").try(lost)
@@ -103,12 +103,11 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 	assert.Equal(t, process.InDoubt, known.State)
 }
 
-// Two events have the same dedupe key. The record under this key is for the first event,
-// so the second event got a separate record, under another key. SQS refused the first
-// event, and the Memory freed the first event's record. A submission of the second event
-// waits. Right after a suspension, a later submission of the second event must not get a
-// new record under the dedupe key: the Memory would find the new record instead of the
-// separate record.
+// Two events, "b" and "other", have the same dedupe key. Event "b" got the record under this
+// key, and "other" got a separate record, under another key. SQS refused "b", and the
+// Memory freed its record. A submission of "other" waits. Right after a suspension, a later
+// submission of "other" must not get a new record under the dedupe key: the Memory would
+// find the new record instead of the separate record.
 func TestSeparateRecordRightAfterASuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")

@@ -44,7 +44,7 @@ func (s State) String() string {
 	}
 }
 
-// mayBeStored reports whether SQS has, or may have, the event itself.
+// mayBeStored reports whether SQS has, or may have, the event unchanged (not Altered).
 func (s State) mayBeStored() bool { return s == InDoubt || s == Stored }
 
 // Known is a snapshot of this process's knowledge of an event. The zero value is Unknown.
@@ -78,18 +78,18 @@ func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 // grow, normally by at most 20 seconds (window.Request).
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
-// keptUntil returns the earliest time at which the event's record may expire. If the
-// record is gone earlier, the Memory has freed it, because SQS refused all attempts. The
-// State must be InDoubt, Stored or Altered.
+// keptUntil returns the earliest time at which the event's record may expire. A record that
+// disappears earlier was freed by the Memory, because SQS refused all attempts. The State
+// must be InDoubt, Stored or Altered.
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.otherUnproven:
-		// The attempt that started at Since may have ended immediately. A request under
-		// way does not count: SQS may refuse it.
+		// The attempt that started at Since may have ended immediately. A request under way
+		// does not make the result later, because SQS may refuse the request.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// The request may end now, but the field `forgottenAt` assumes an end after
-		// window.Request.
+		// k.forgottenAt assumes that the request ends window.Request from now. But the
+		// request may end now, so subtract this time.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt

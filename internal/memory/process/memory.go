@@ -157,8 +157,8 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	defer m.mu.Unlock()
 	if sub.made == 0 {
 		// Call expiryTime before m.waiting counts this submission. If no other submission
-		// is waiting, expiryTime lets records from before a suspension expire: this new
-		// submission does not need them.
+		// is waiting, the records kept since a suspension then expire. This new submission
+		// does not need them, because SQS has forgotten their events.
 		m.expiryTime(now)
 		sub.made = now
 		m.waiting.Add(1)
@@ -274,8 +274,8 @@ func (m *Memory) hidesOldRecord(now, expiry Instant, ev *Event, separate bool) b
 }
 
 // judgeLate returns the judgement if it is too late for another attempt. The parameter
-// `current` is the Memory's knowledge of the event. The parameter `copied` is the
-// submission's copy, sub.Known. It may have attempts already forgotten by the Memory.
+// `current` is the Memory's knowledge of the event. The parameter `copied` is sub.Known,
+// the submission's copy. The copy may include attempts that the Memory has forgotten.
 func judgeLate(current, copied Known) Judgement {
 	switch {
 	case current.State == Stored:
@@ -426,8 +426,8 @@ func (m *Memory) keep(now Instant, ev *Event, own, byKey *record) {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
-	// If the Memory is full and the event's record is gone, it forgets the event: the
-	// attempt has ended and can no longer be refused.
+	// put fails if the Memory is full and the event's record is gone. The Memory then
+	// forgets the event: this attempt has ended, so Admit cannot refuse it any more.
 	_ = m.put(now, ev, own)
 }
 
@@ -474,8 +474,8 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.expiryTime(now))); done && left == 0 {
-		// SQS has forgotten all messages with these numbers, so the numbers prove nothing
-		// any more.
+		// No records remain, so SQS has forgotten all messages with the sequence numbers in
+		// m.numbers. These numbers cannot prove duplicates any more.
 		m.numbers.clear()
 		m.hasSeparate.Store(false)
 	}

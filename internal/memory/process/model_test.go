@@ -248,8 +248,8 @@ func collisionOf(msg, byKey message) process.Kind {
 }
 
 // admit predicts the answer of Memory.Admit or AdmitAnyway. It cannot predict the Kind
-// Full, because the Memory may free expired records late: isFull reports whether the
-// Memory returned Full.
+// Full, because the Memory may free expired records late. The caller therefore passes
+// isFull, which reports whether the Memory returned Full.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, byKey := m.find(now, a.made, a.message)
 	k := own.known(now)

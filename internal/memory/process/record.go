@@ -74,8 +74,8 @@ type record struct {
 	key    window.Key   // key of the existing record, or of the record to create
 	at     window.Place // position of the record in Memory.sent
 
-	// firstStart is the start of the first attempt that may have stored the event in SQS
-	// or, in the State Clear, of a refused attempt.
+	// firstStart is the start of the first attempt that may have stored the event in SQS.
+	// In the State Clear, it is the start of a refused attempt.
 	firstStart Instant
 
 	// lastEnd is the latest instant at which an attempt may have stored the event in SQS.
@@ -171,8 +171,8 @@ func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		// The starts of the other attempts are not recorded, but none can reach SQS later
-		// than this.
+		// Attempts have overlapped, and the record does not have the start of each of them.
+		// No attempt can reach SQS later than window.Request from now.
 		r.lastEnd = now.Add(window.Request)
 	}
 }
@@ -253,9 +253,9 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 		// keep a record for too long does no harm.
 		r.lastEnd = now
 	case was != 0 || !r.exists:
-		// SQS stored a second copy of the event, or the event's record is missing. If the
-		// answer shows that SQS accepted the confirmed copy before earliestStart,
-		// Memory.Record lowers firstStart.
+		// SQS confirmed a second copy of the event, or a copy whose record is missing. If
+		// the answer shows that SQS accepted this copy before earliestStart, Memory.Record
+		// lowers firstStart.
 		r.firstStart, r.lastEnd = sub.earliestStart(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now

@@ -21,8 +21,9 @@ type Submission struct {
 	// of the first attempt.
 	groupHighest sequence
 
-	// priorID is the hash of the message ID that was known before the submission's first
-	// attempt, else zero. With AdmitAnyway, it may be the ID of another event.
+	// priorID is the hash of the event's message ID if the ID was known before the
+	// submission's first attempt, else zero. With AdmitAnyway, it may be the ID of another
+	// event with the same dedupe key: SQS may drop this event as a duplicate of that event.
 	priorID summary
 
 	// began is the start of the current attempt; zero if no attempt is under way.
@@ -95,9 +96,9 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
 	case own.exists, !other.State.mayBeStored(), expiry < other.keptUntil():
 		// The collision has ended, for one of three reasons: the event has its own record;
-		// SQS has not stored the other message; or the other message's record is gone,
-		// but cannot have expired before keptUntil. In the last case, the Memory freed the
-		// record because SQS refused the other message.
+		// SQS has not stored the other message; or the other message's record is gone
+		// before keptUntil. The Memory frees a record that early only if SQS refused the
+		// message.
 		sub.collision = Judgement{}
 	}
 }
@@ -118,7 +119,7 @@ func (sub *Submission) earliestStart() Instant {
 	if sub.counted {
 		return sub.recordStart
 	}
-	// The event was already stored when the current attempt began. The confirmed copy is
-	// newer, so an attempt of this submission stored it.
+	// A copy of the event was already stored when the current attempt began. SQS has now
+	// confirmed a newer copy, so an attempt of this submission stored the newer copy.
 	return sub.firstAttempt
 }

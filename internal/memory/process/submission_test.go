@@ -11,8 +11,8 @@ import (
 )
 
 // SQS refuses an attempt of another submission, and the Memory frees the event's record.
-// The waiting submission, the watcher, finds no record. As long as the record cannot have
-// expired, this proves the refusal, and the watcher may send the event.
+// The waiting submission, the watcher, finds no record. Until the record could have
+// expired, its absence proves the refusal, and the watcher may send the event.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")

@@ -290,8 +290,8 @@ func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUnti
 
 // compareBodies compares a claim with the store's record if their fingerprints were
 // computed in different ways (Fingerprint.Spec). If the event is the same, it copies the
-// record's fingerprint to the claim and returns Undecided: the caller must judge or make
-// the claim again. Otherwise, it returns Conflict or Unjudged.
+// record's fingerprint to the claim and returns Undecided: LookUp must judge the claim
+// again, and Ask must make it again. Otherwise, it returns Conflict or Unjudged.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -375,9 +375,9 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// reportDriftOnce sets v.Drift to false if an earlier Judgement of the claim had Drift
-// set: the caller reports only once that the store has recorded a different message. The
-// first time, reportDriftOnce counts the drift.
+// reportDriftOnce sets v.Drift to false if an earlier Judgement of the claim had Drift set.
+// The caller therefore reports at most once that the store has recorded a different
+// message. The first time, reportDriftOnce counts the drift.
 func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return

@@ -278,8 +278,8 @@ type Judgement struct {
 }
 
 // MayLeave reports whether a request may leave this machine now. If the claim is granted,
-// its lease must last until the request reaches SQS, for at least [window.Arrival].
-// Without a granted claim there is no lease, and the result is true.
+// at least [window.Arrival] of its lease must remain, the longest time until the request
+// reaches SQS. Without a granted claim there is no lease, and the result is true.
 func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.granted || c.options.Now()+window.Arrival <= k.leaseEnd
 }

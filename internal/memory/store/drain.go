@@ -30,7 +30,7 @@ func (l *finishQueue) take() []*queuedUpdate {
 func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
-		lost, stopped := c.stopped()
+		lost, stopped := c.stopIfEmpty()
 		pause := gatherTime
 		switch {
 		case c.failures > 0:
@@ -50,10 +50,10 @@ func (c *Claimant) drain() {
 	}
 }
 
-// stopped reports whether the queue is empty, so that drain must return. If Close has
-// canceled l.ctx, the method first drops all queued store updates, and returns their
-// waiters. The caller holds mu.
-func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
+// stopIfEmpty reports whether the queue is empty. If so, it sets l.running to false, and
+// the method `drain` must return. If Close has canceled l.ctx, stopIfEmpty first drops all
+// queued store updates, and returns their waiters. The caller holds mu.
+func (l *finishQueue) stopIfEmpty() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
 		for _, e := range l.queue {
 			lost = append(lost, l.drop(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)

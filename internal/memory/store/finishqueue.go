@@ -113,12 +113,12 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord returns true if this claimant knows that SQS stored the event, but the
-// store has no record of this result.
+// AwaitRecord returns true if this claimant knows that SQS has the event, but the store has
+// no record of SQS's answer.
 //
-// If the store may still get the result, AwaitRecord calls w.MarkRecording, and
-// w.Recorded is called later. Otherwise, AwaitRecord does not use w. The parameter w may
-// be nil.
+// If the answer is still queued for the store or being written, AwaitRecord calls
+// w.MarkRecording, and w.Recorded is called later. Otherwise, AwaitRecord does not use w.
+// The parameter w may be nil.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

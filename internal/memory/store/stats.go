@@ -19,8 +19,8 @@ type Stats struct {
 	// ([idempotency.ErrStaleClaim]).
 	Unclaimed, Errors, Stale int64
 
-	// Recording counts results and releases queued or being written. Lost
-	// counts dropped results and releases.
+	// Recording is the number of store updates (results and releases) that are queued or
+	// being written. Lost is the number of dropped store updates.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts that the producer reported although the store has no

@@ -81,9 +81,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// One entry of a batch has no group, so the fake queue refuses the whole batch, like SQS.
-// Both answers have attempt.Apart in their field Next, because SQS may accept the other
-// entry in a separate request.
+// One of the two entries of a batch has no group, so the fake queue refuses the whole
+// batch, like SQS. The answers to both entries have attempt.Apart in their field Next,
+// because SQS may accept the entry with a group in a separate request.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

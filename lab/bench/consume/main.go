@@ -164,7 +164,8 @@ func loop(ctx context.Context, client *sqs.Client, url string, handle func()) {
 	wait.Wait()
 }
 
-// watermill consumes with watermill-aws, whose default is one message a receive.
+// watermill consumes with watermill-aws, with ten messages per receive call. The default of
+// watermill-aws is one.
 func watermill(ctx context.Context, client *sqs.Client, url string, handle func()) {
 	subscriber, err := watermillsqs.NewSubscriber(watermillsqs.SubscriberConfig{
 		AWSConfig:        aws.Config{Region: sqstest.Region, Credentials: client.Options().Credentials, HTTPClient: client.Options().HTTPClient},

@@ -141,8 +141,8 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		name += ", with the ledger"
 		sealed = runSealer(s.Ledger())
 	}
-	// On SQLite, only one transaction at a time can write. Waiting for the mutex turn is
-	// faster than waiting inside SQLite.
+	// On SQLite, only one transaction at a time can write. Waiting for this mutex is faster
+	// than waiting inside SQLite.
 	var turn sync.Mutex
 	single := func(c idempotency.Claim) (idempotency.Decision, error) {
 		if dialect == sqlstore.SQLite {

@@ -159,9 +159,9 @@ func (w *worker) do(o command) (r report) {
 }
 
 // stall claims the IDs. The result `slowest` is the thread's processor time for the slowest
-// claim, with interrupts. stall then runs a computation, which normally takes about as long
-// as a claim, once for each ID. The result `floor` is the thread's processor time for the
-// slowest run, and shows how long interrupts take.
+// claim. This time includes interrupts. stall then runs a computation once for each ID. The
+// computation normally takes about as long as a claim. The result `floor` is the thread's
+// processor time for the slowest computation, and shows how long interrupts take.
 func (w *worker) stall(ids []id) (slowest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -77,8 +77,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// The kind [Auto] becomes the kind of the first object that fits the flags. Here line 1 is an
-// envelope and does not fit the flags, so line 2 may still be a payload.
+// With [Auto], the first object that fits the flags sets the kind of all lines. Line 1 is
+// an envelope and does not fit the flags. It sets no kind, so line 2 may be a payload.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

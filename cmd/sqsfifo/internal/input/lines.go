@@ -127,7 +127,7 @@ func (t *Texts) All() iter.Seq2[Line, error] {
 	}
 }
 
-// file yields the texts of one file. It returns true if the next file must follow.
+// file yields the texts of one file. It returns false to end the iteration over all files.
 func (t *Texts) file(name string, yield func(Line, error) bool) bool {
 	shown, from := stdinName, t.stdin
 	if name != "-" {

@@ -85,8 +85,8 @@ func (p *prober) contentBased(ctx context.Context) error {
 	return nil
 }
 
-// repeated sends the same message twice. The second send must be suppressed.
-func (p *prober) repeated(ctx context.Context) error {
+// sameMessage sends a message twice. The queue must suppress the second copy.
+func (p *prober) sameMessage(ctx context.Context) error {
 	first, again, err := p.twice(ctx, message{name: "a"}, message{name: "a"})
 	if err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError reports that the probe's messages stay in the queue, although
-// [Config.Clean] is set. The probe received no message: to find its messages, it would
-// receive other senders' messages, too. After a number of receives, SQS moves a message to
-// the dead-letter queue, and this queue has one or may have one.
+// UncleanError reports that the probe's messages stay in the queue, although [Config.Clean]
+// is set. The probe received no message, because the queue has or may have a dead-letter
+// queue: the probe would also receive other senders' messages, and SQS moves a message to
+// the dead-letter queue after a number of receives.
 type UncleanError struct{ Why string }
 
 func (e *UncleanError) Error() string {

@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 }
 
 func (p *prober) run(ctx context.Context) error {
-	steps := []func(context.Context) error{p.attributes, p.contentBased, p.repeated, p.ownHash, p.otherBody, p.attributeOnly, p.otherGroup, p.hiddenPayload}
+	steps := []func(context.Context) error{p.attributes, p.contentBased, p.sameMessage, p.ownHash, p.otherBody, p.attributeOnly, p.otherGroup, p.hiddenPayload}
 	if p.Window {
 		steps = append(steps, p.window)
 	}

@@ -187,8 +187,8 @@ func TestAttributesThatMayNotBeRead(t *testing.T) {
 	assert.Zero(t, r.Deleted)
 }
 
-// foreign sends messages of other producers and returns their IDs.
-func foreign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
+// sendForeign sends messages of other producers and returns their IDs.
+func sendForeign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
 	t.Helper()
 	ids := map[string]bool{}
 	for g := range groups {
@@ -209,7 +209,7 @@ func TestForeignMessages(t *testing.T) {
 		t.Run(fmt.Sprintf("%d groups of %d", tc.groups, tc.each), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue(t, sqstest.Config{})
-				others := foreign(t, q, tc.groups, tc.each)
+				others := sendForeign(t, q, tc.groups, tc.each)
 				r, err := probe.Run(t.Context(), probe.Config{Client: q, QueueURL: q.URL(), Source: source, Clean: true})
 				require.NoError(t, err)
 				left := map[string]bool{}
@@ -268,7 +268,7 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 func TestCleanWaitsForHiddenMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
-		others := foreign(t, q, 2, 1)
+		others := sendForeign(t, q, 2, 1)
 		r, err := probe.Run(t.Context(), probe.Config{Client: &lossy{Queue: q}, QueueURL: q.URL(), Source: source, Clean: true})
 		require.NoError(t, err)
 		assert.Equal(t, r.Sent, r.Deleted)
@@ -305,7 +305,7 @@ func TestIDsAloneDoNotDelete(t *testing.T) {
 func TestCleanRefusesDeadLetterQueues(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})
-	foreign(t, q, 1, 1)
+	sendForeign(t, q, 1, 1)
 	r, err := probe.Run(t.Context(), probe.Config{Client: q, QueueURL: q.URL(), Source: source, Clean: true})
 	var unclean *probe.UncleanError
 	require.ErrorAs(t, err, &unclean)

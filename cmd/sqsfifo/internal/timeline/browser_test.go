@@ -41,8 +41,8 @@ func textsOf(messages []sqstest.TimedMessage) map[Place]sqstest.TimedMessage {
 	return texts
 }
 
-// few returns messages with each kind of finding, and with hostile texts.
-func few() []sqstest.TimedMessage {
+// sampleMessages returns messages with each kind of finding, and with hostile texts.
+func sampleMessages() []sqstest.TimedMessage {
 	const hostile = "</script><script>document.title='broken'</script>"
 	send := func(at int, group, body string, attributes map[string]string) sqstest.TimedMessage {
 		return sqstest.TimedMessage{At: noon.Add(time.Duration(at) * time.Second), GroupID: group, Body: body, Attributes: attributes}
@@ -85,13 +85,13 @@ func attribute(tab *browsertest.Tab, name string) string {
 
 func TestPageInBrowser(t *testing.T) {
 	tab := browsertest.Open(t)
-	r := simulated(t, few(), func(i int) int32 {
+	r := simulated(t, sampleMessages(), func(i int) int32 {
 		if i >= 12 {
 			return 1
 		}
 		return 0
 	})
-	tab.File(pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: textsOf(few())}))
+	tab.File(pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: textsOf(sampleMessages())}))
 	tab.Until("document.body.dataset.opened")
 
 	text := func(selector string) string {
@@ -243,8 +243,8 @@ return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.b
 // by side. The card of a selected message covers neither the list nor the message's dot.
 func TestPageFitsWindow(t *testing.T) {
 	tab := browsertest.Open(t)
-	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })
-	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: textsOf(few())})
+	r := simulated(t, sampleMessages(), func(i int) int32 { return int32(i / 12) })
+	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: textsOf(sampleMessages())})
 	for _, size := range []struct{ width, height int64 }{{1280, 800}, {820, 900}, {390, 844}, {390, 640}} {
 		tab.Size(size.width, size.height)
 		tab.File(file)
@@ -276,7 +276,7 @@ return at.x > box.left && at.x < box.right && at.y > box.top && at.y < box.botto
 func TestPinch(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Size(390, 844)
-	tab.File(pageOf(t, simulated(t, few(), func(int) int32 { return 0 }), Options{Files: []string{"events.jsonl"}, Scope: "queue"}))
+	tab.File(pageOf(t, simulated(t, sampleMessages(), func(int) int32 { return 0 }), Options{Files: []string{"events.jsonl"}, Scope: "queue"}))
 	tab.Until("document.body.dataset.opened")
 	length := func() float64 { return browsertest.Value[float64](tab, "sqsfifoPage.view.to - sqsfifoPage.view.from") }
 	before := length()

@@ -91,8 +91,8 @@ type Options struct {
 	Scope   string
 	Replays []time.Duration
 	// Texts has the messages in the log lines from [Recorder.Wanted], except unreadable
-	// messages. The page shows their bodies, shortened, and the attributes that differ. With
-	// nil Texts it shows none, and says so.
+	// messages. The page shows their bodies, shortened, and the attributes that differ from
+	// the related message. If Texts is nil, the page says that it has no texts.
 	Texts map[Place]sqstest.TimedMessage
 }
 
@@ -127,9 +127,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. It is kept for the findings among later
-// messages: SQS may suppress a later message as its duplicate, or a later message may have
-// its dedupe key and a different body. The page then shows both messages.
+// recentMessage is a message of the last minutes. If SQS suppresses a later message as a
+// duplicate of this one, or a later message has the same dedupe key but a different body,
+// the later message may be a finding. The page then shows both messages.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -224,8 +224,8 @@ func flagsOf(m Message) (flags byte) {
 }
 
 // addFinding stores the rows of a finding and of its related messages, for the first
-// MaxFindings findings of each kind. It also stores the log lines for [Recorder.Wanted]: of
-// the first MaxTexts findings of each kind, but not of the kind [Again].
+// MaxFindings findings of each kind. For the first MaxTexts findings of each kind except
+// [Again], addFinding also stores the log lines that [Recorder.Wanted] returns.
 func (r *Recorder) addFinding(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

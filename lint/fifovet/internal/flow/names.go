@@ -38,7 +38,7 @@ var (
 	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
 	// pointerHelperName matches names of functions that only convert T to *T or *T to T.
-	// A function Lookup may have the same types, but does more.
+	// Functions with these types and another name, such as Lookup, probably do more.
 	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
 
 	// retryName matches functions that call an argument until it succeeds. hookName matches

@@ -52,7 +52,7 @@ func TestAccessPathIsAValue(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	elements := []string{"A", "B", "[a]", "[b]"}
 	random := func() AccessPath {
-		// The spare capacity makes the test fail if Then appends without a copy.
+		// The spare capacity makes the test fail if the method Then appends in place.
 		p := make(AccessPath, r.IntN(4), 8)
 		for i := range p {
 			p[i] = elements[r.IntN(len(elements))]

@@ -39,7 +39,8 @@ func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
-		// The source is called once, so its value is the same in the whole process.
+		// The source is called once: for a package-level variable that is set only once, or
+		// by sync.OnceValue. So the value counts as the same in the whole process.
 		t.Origins[i].Seeded = true
 	}
 	return len(t.Origins) > n

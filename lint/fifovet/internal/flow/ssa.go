@@ -32,8 +32,8 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 // Results yields the values that a function may return for one of its results. The
 // parameter `result` is the number of this result, from 0.
 //
-// A statement such as return id, errors.New("refused") counts only for the result with the
-// error, because callers ignore the other results if there is an error.
+// For example, the statement `return id, errors.New("refused")` counts only for the second
+// result, because callers ignore the other results if there is an error.
 func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, block := range fn.Blocks {

@@ -89,8 +89,8 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	return fn
 }
 
-// hasFacts reports whether the analysis of another package has exported a fact about one
-// of its functions: the function returns a clock reading or a random value, or puts its
+// hasFacts reports whether the analyzer has exported a fact about fn, a function of another
+// package. Such a fact says that fn returns a clock reading or a random value, or puts its
 // arguments into messages.
 func (p *Program) hasFacts(fn *types.Func) bool {
 	return p.Pass.ImportObjectFact(fn, &NondetFact{}) || p.options.Sinks(fn)
@@ -127,7 +127,7 @@ func (p *Program) findOnly(t types.Type) types.Type {
 	return found[0]
 }
 
-// hasFieldOf reports whether a struct has a field of an interface type.
+// hasFieldOf reports whether t is a struct with a field of the type iface.
 func hasFieldOf(t *types.Named, iface types.Type) bool {
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {

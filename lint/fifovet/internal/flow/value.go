@@ -19,8 +19,9 @@ type Tracer struct {
 	// only known influences.
 	Inputs bool
 
-	// The tracer ignores writes that can run only after all calls in Until, such as the
-	// sends of the traced message (see IsLater). If Until is empty, it ignores no write.
+	// The tracer ignores writes that can run only after all calls in Until, for example
+	// after all sends of the traced message (see IsLater). If Until is empty, it ignores no
+	// write.
 	Until []ssa.CallInstruction
 
 	// If Notes is true, the tracer adds each visited value to Places, together with the
@@ -246,7 +247,7 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// Only a clock or random source in the index matters for the element.
+		// Keep only clocks and random sources: no other index makes the element random.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
 			// A random string of a fixed set is a choice. Random letters are not: a

@@ -35,8 +35,8 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path of a map entry with a key that no program uses. A backward search
-// for it ends at the origin of the map itself.
+// noEntry is the path of a map entry with a key that no program uses. CollectAttributes
+// traces this entry to find the map, because the trace ends at the origin of the map.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called

@@ -10,7 +10,7 @@ const (
 	// one function.
 	maxSinks = 24
 
-	// maxMaps is the largest number of copies in a row, from map to map, of an attribute.
+	// maxMaps is the largest number of times that code copies an attribute to another map.
 	maxMaps = 4
 
 	// maxRoot is the largest number of steps from a pointer back to the creation of the

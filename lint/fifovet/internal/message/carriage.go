@@ -93,9 +93,9 @@ const (
 	EventID          // the ID of the event, different for each event
 )
 
-// OwnID guesses from the names of fields which ID the body contains: the ID of the event
-// (EventID), as in event_id; otherwise another ID (entityID), as in accountID; or none
-// (NoID).
+// OwnID guesses whether the body contains an ID, judged by the names of fields. It returns
+// EventID for the ID of the event, as in event_id; otherwise entityID for another ID, as in
+// accountID; or NoID.
 func (l *Letter) OwnID() ownKind {
 	own := NoID
 	see := func(owner, name string) {

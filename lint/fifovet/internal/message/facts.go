@@ -35,10 +35,10 @@ type paramSink struct {
 	// for arguments that become bodies or attributes.
 	ContentBased bool
 
-	// Unless is the function's parameter for the deduplication ID, or zero if there is
-	// none. If the function has this parameter, ContentBased has no effect: the argument in
-	// each call decides instead. A call sends a message without an ID only if this argument
-	// is empty or may be nil.
+	// The field Unless identifies the function's parameter for the deduplication ID. It is
+	// zero without such a parameter. With the parameter, ContentBased has no effect: the
+	// argument in each call decides instead. A call sends a message without an ID only if
+	// this argument is empty or may be nil.
 	Unless dedupParam
 
 	// Many is true if the argument becomes part of several messages.

@@ -12,7 +12,7 @@ import (
 // body with the attributes.
 //
 // If the analyzed function makes the message, the field m is the message. Otherwise m is
-// nil, and a called function makes the message from the arguments of call.
+// nil, and the field `call` calls a function that makes the message from its arguments.
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
@@ -79,8 +79,8 @@ func (p *Index) sinkCount() int {
 }
 
 // letterOf returns the Letter of the message m. It returns nil if m is a batch, has no
-// body, has no attributes, or shows no sign of a FIFO queue. If callers choose the queue,
-// this counts as a sign.
+// body, has no attributes, or shows no sign of a FIFO queue. A queue URL passed by callers
+// counts as a sign, because the callers may choose a FIFO queue.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -173,7 +173,7 @@ func (p *Index) recordAttributes(l *Letter) {
 		p.recordSink(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
-		// The analysis already knows whether the body contains the attribute.
+		// If the analyzed code shows whether the attribute is in the body, skip its callers.
 		if l.Carriage(a) != notKnown {
 			continue
 		}

@@ -30,8 +30,8 @@ type Message struct {
 	// then set fields of the copy.
 	copyReturned bool
 
-	// Each function that makes or gets the message has a separate Message. These fields
-	// have the Messages of the other functions.
+	// If several functions make or get one message, each function has its own Message
+	// value. The next three fields have the values of the other functions.
 	bases   []*Message // of functions that return the message to Fn
 	Derived []*Message // of callers to which Fn returns the message
 	callees []*Message // of functions to which Fn passes the message
@@ -74,9 +74,9 @@ func (m *Message) All(r Role) []Set {
 	return sets
 }
 
-// visitRelated calls the function `yield` for m, and for the Message of each called
-// function that makes or changes the same message. These functions may be called directly
-// or indirectly.
+// visitRelated calls the function `yield` for m. If m.Fn calls other functions, directly or
+// indirectly, that make the message or get it as an argument, visitRelated also calls
+// `yield` for their Messages.
 func (m *Message) visitRelated(seen map[*Message]bool, yield func(*Message)) {
 	if seen[m] {
 		return
@@ -241,9 +241,9 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, message
 	}
 }
 
-// inheritFlags sets flags of m that are true for the same message in a called function.
-// It ignores parameters, because their setByUnknownCode is always true. It also fills the
-// field Derived of m.bases.
+// inheritFlags sets setByUnknownCode and isCopy of m if they are true in a function that
+// returns the message to m.Fn. It ignores functions that get the message as a parameter,
+// because their setByUnknownCode is always true. It also fills the field Derived of m.bases.
 func (m *Message) inheritFlags() {
 	m.visitRelated(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -275,9 +275,9 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// noteCopies records in m.setInCopies which fields may be set in copies of the message m.
-// A message of the same type may be such a copy if its field `isCopy` or setByUnknownCode
-// is true.
+// noteCopies fills the field setInCopies of each message with the roles of fields that may
+// be set in copies of the message. Another message can be a copy only if it has the same
+// type, and its field `isCopy` or setByUnknownCode is true.
 func noteCopies(messages []*Message) {
 	for _, other := range messages {
 		if !other.setByUnknownCode && !other.isCopy {

@@ -259,9 +259,9 @@ func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
 	if requiredRole != RoleNone && !inherited {
 		w.required = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[requiredRole] {
-			// Skip an empty value. Also skip a value that may be nil, if a value for the
-			// role r may be nil too: both are probably nil on the same paths. The result of
-			// a call is not skipped for this reason.
+			// Skip an empty value. If a value for the role r may be nil, also skip a value
+			// that may be nil, unless it is the result of a call: both values are probably
+			// nil on the same paths.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}

@@ -42,7 +42,7 @@ type stage struct {
 	made  bool
 }
 
-// assumption is one branch on a path: the condition cond has the result truth.
+// assumption is one branch on a path. The field `truth` is the result of the condition cond.
 type assumption struct {
 	cond  ssa.Value
 	truth bool
@@ -231,8 +231,9 @@ func (w *pathSearch) isEmpty(v ssa.Value, assumed []assumption) (empty, known bo
 	case *ssa.Const:
 		return IsEmptyText(value), true
 	case *ssa.Call, *ssa.BinOp:
-		// If the current path selects this computed value for v, such as a default ID,
-		// assume that it is not empty. If v itself is the computed value, nothing is known.
+		// If the path assigns this call or expression to the variable v, assume that it is
+		// not empty, because it is probably a default ID. If v itself is the call or
+		// expression, nothing is known.
 		return false, value != v
 	}
 	return false, false

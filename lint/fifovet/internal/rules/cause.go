@@ -28,6 +28,6 @@ func (p *audit) causeOf(o flow.Origin) any {
 type valueCause struct{ pos token.Pos }
 
 // identityCause is the cause of a finding about a message whose body does not identify
-// the event. The key identifies the message, and comes from message.Use.Key or
+// the event. The field `key` identifies the message. It comes from message.Use.Key or
 // message.Letter.Key.
 type identityCause struct{ key any }

@@ -6,5 +6,5 @@
 //   - A source is a function with a different result at each call or in each process,
 //     such as time.Now, rand.Int or os.Hostname.
 //   - A minted value is a value from a source.
-//   - A use is a value in a message, such as the body.
+//   - A use is the occurrence of a value in a message, for example as the body.
 package rules

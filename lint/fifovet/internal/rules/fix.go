@@ -29,8 +29,8 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField returns the edit that deletes a field from a composite literal. The edit
-// also deletes the comma after the field, or before the last field.
+// removeField returns the edit that deletes a field from a composite literal, and the comma
+// after it. If the field is the last of several, the edit deletes the comma before it.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)

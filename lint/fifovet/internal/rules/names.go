@@ -3,8 +3,8 @@ package rules
 import "regexp"
 
 var (
-	// placeName matches names of attributes that describe the sender, such as host, or
-	// the address for a reply.
+	// placeName matches names of attributes with a description of the sender, such as
+	// host, or with the address for a reply, such as reply_to.
 	placeName = regexp.MustCompile(`(?i)(^|[_.-])(region|host|hostname|node|zone|env|environment|stage|pod|cluster|instance|datacenter|user[_.-]?agent)$` +
 		`|^(reply|respond|answer)[_.-]?(to|queue|url|topic)$|^callback([_.-]?url)?$`)
 

@@ -121,8 +121,8 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether importing packages need a fact because the name of a
-// function may mislead. For example, Retry may call its parameter only once.
+// nameMisleads reports whether the name of an exported function may mislead, so that
+// importing packages need a fact. For example, Retry may call its parameter only once.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {

@@ -55,8 +55,8 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 	}
 }
 
-// outsideBody reports whether an attribute may distinguish two events, although its value
-// is missing in the event's JSON form. It also returns the origin of this value.
+// outsideBody reports whether an attribute may differ between events with equal bodies,
+// because its value is not in the event's JSON form. It also returns the value's origin.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false
@@ -71,9 +71,9 @@ func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) 
 		case o.Kind == flow.FromSource && attrname.Event(a.Name):
 			lost, found = o, true
 		default:
-			// Do not report the attribute. A part of its value is in the body, so the body
-			// probably distinguishes the events. Or a part does not come from the event: it
-			// may be a setting.
+			// Do not report the attribute. If this part of its value is in the body, the body
+			// probably distinguishes the events. If this part does not come from the event,
+			// it may be a setting, the same for all events.
 			return flow.Origin{}, false
 		}
 	}

@@ -48,8 +48,8 @@ func (p *audit) dedupIDs() []*message.Use {
 // checkMinted reports SF002 for the value u in a message. At least a part of u comes from
 // the clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
-	// An hour of the day (o.Wraps) together with a date is a rounded time. SF002 does not
-	// report rounded times.
+	// A date (FromBucket) together with a part of the time of day, such as the hour
+	// (o.Wraps), counts as a rounded time. SF002 does not report rounded times.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}

@@ -69,8 +69,8 @@ type attempt struct {
 }
 
 // attempts returns the sends of the message with the value u. The instruction sourceCall
-// calls the clock or random source. If the function with sourceCall makes the message, but
-// its caller sends it, the attempt's sourceCall is the caller's call of that function.
+// calls the clock or random source. If its function returns the message to a caller, and
+// the caller sends it, the attempt has the caller's call instead of sourceCall.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {

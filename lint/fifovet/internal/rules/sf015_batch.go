@@ -66,7 +66,8 @@ func readsFailures(call ssa.CallInstruction) bool {
 			continue
 		}
 		for _, use := range flow.Referrers(out) {
-			// SQS may refuse entries of a batch without an error of the call.
+			// Code that runs only after an error does not count: if SQS refuses only some
+			// entries, the call returns no error.
 			if afterError(use, call) {
 				continue
 			}
