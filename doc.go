@@ -52,9 +52,9 @@
 //     [InDoubtError].ResendBefore itself.
 //   - A suspension of the machine counts as elapsed time; a step of the wall clock does
 //     not. On systems other than Linux a forward step counts as a suspension.
-//     After a suspension of five minutes or more, a new send of an earlier event may wait
-//     for about two minutes, while a submission from before the suspension has no outcome:
-//     the producer keeps old records for this submission.
+//     After a suspension, a new send of an earlier event may wait for up to about two
+//     minutes, if a submission from before the suspension has no outcome yet: the producer
+//     keeps old records for this submission.
 //   - If another process sent an event first, the producer computes the age of this
 //     message. It compares the time in SQS's sequence number with this machine's clock,
 //     and corrects the clock by the Date header of SQS's answers. With a client other

@@ -265,8 +265,8 @@ type ViolationError struct {
 //
 //   - The title of the rule replaces the text of [lint.Finding].Message, if this text may
 //     quote the value.
-//   - The position is a JSON pointer. "*" replaces each of its names that does not look
-//     like a field name.
+//   - The position is a JSON pointer. "*" replaces each of its parts that looks neither
+//     like a field name nor like an index.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }

@@ -139,8 +139,9 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 }
 
 // concerns reports whether the message `a` proves that the event of submission s is stored.
-// Either s sent the message, or an earlier submission to the same producer did, and SQS
-// still remembered the message when s was made.
+// Either s sent the message, or an earlier submission to the same producer did. In the
+// second case, the request must have started before the report of s, and SQS must still
+// have remembered the message when s was made.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true

@@ -66,7 +66,7 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 }
 
 // newProducer returns a producer. If the argument `source` is not empty, it becomes an
-// attribute of the producer's metrics.
+// attribute of the producer's metrics (see observe.Observer.Source).
 func newProducer[T any](queue *Queue, config Config[T], source string) *Producer[T] {
 	rules := ruleset{config.Enforcement, config.Organization, queue.showKeys, queue.sender.observer.Source(source)}
 	return &Producer[T]{config: config, rules: rules, queue: queue}

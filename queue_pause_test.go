@@ -73,7 +73,8 @@ func TestPausedGroup(t *testing.T) {
 }
 
 // With the order Runs, a request may contain several events of a group. But the resend of an
-// event that paused its group is a request with this event only, because it may fail again.
+// event that paused its group is the group's only event in its request, because it may fail
+// again.
 func TestPausedRun(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		run := []Scene{event("a", 0), event("a", 1), event("a", 2)}

@@ -56,8 +56,9 @@ type Receipt struct {
 	Findings []lint.Finding
 
 	// Unrecorded is true for an event that SQS stored and Config.Store does not have yet.
-	// Either the store did not answer within Store.Timeout, or the event was sent without
-	// a claim in the store, for example with FailOpen.
+	// Either the store did not record the event within Store.Timeout or before the context
+	// of the call ended, or the event was sent without a claim in the store, for example
+	// with FailOpen.
 	//
 	// The producer tries to record a claimed event for an hour, or until Close. If that
 	// fails, the store cannot know whether SQS has the event. If the event is submitted

@@ -122,7 +122,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// Read s.rare only for the reason dispatch.Known. Otherwise a worker may still write it.
+	// Here, no answer to this submission has confirmed the event. So read s.rare only for the
+	// reason dispatch.Known. Otherwise a worker may still write it.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}

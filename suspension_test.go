@@ -115,10 +115,10 @@ func (c hangingGroupClient) SendMessage(ctx context.Context, in *sqs.SendMessage
 
 // An event is stored. While an event of another group is still in flight, the machine is
 // suspended for an hour. Right afterwards, a new send of the stored event has to wait: it
-// would replace the memory's record of this event, and the memory keeps all old records
-// while an earlier submission has no outcome. If the send's context ends or the producer is
-// closed meanwhile, the send ends as not stored. Otherwise the event is stored again after
-// about two minutes, as a new message.
+// would replace the memory's record of this event. The memory keeps all old records for two
+// minutes, because an earlier submission has no outcome yet. If the send's context ends or
+// the producer is closed meanwhile, the send ends as not stored. Otherwise the event is
+// stored again at the end of the two minutes, as a new message.
 func TestResendsRightAfterASuspension(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

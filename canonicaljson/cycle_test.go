@@ -41,8 +41,8 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		// step is the JSON pointer from the value back to itself. Error.Pointer is this
-		// pointer, repeated any number of times.
+		// step is a JSON pointer. Error.Pointer is step, repeated any number of times. One
+		// step leads from the value back to itself, or two in the row "pointer".
 		step string
 	}{
 		{"pointer", pointer, "/Next"},

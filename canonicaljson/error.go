@@ -60,9 +60,10 @@ var (
 	// ErrUnsupportedType: JSON has no form for the Go type. Omit the field with the tag
 	// json:"-", or give its type a MarshalJSON method. The types are:
 	//
-	//   - channels, functions and complex numbers;
+	//   - channels, functions, complex numbers and unsafe pointers;
 	//   - maps with keys other than strings, integers and text marshalers;
-	//   - some embedded structs of an unexported type (see [AppendValue]).
+	//   - interfaces with MarshalText, if one is a nil map key;
+	//   - some embedded structs of an unexported type (see [AppendValue]): export the name.
 	ErrUnsupportedType = errors.New(`no JSON form for the type: tag the field json:"-" or implement json.Marshaler`)
 )
 
@@ -139,7 +140,7 @@ func excerpt[T []byte | string](s T, limit int) string {
 	return strconv.Quote(string(s[:cut])) + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// fault is the first broken rule in a text. newTextError makes an [Error] from a fault.
+// fault is the first detected fault of a text. newTextError makes an [Error] from a fault.
 type fault struct {
 	at   int    // offset of the fault in the text
 	err  error  // the broken rule

@@ -238,7 +238,7 @@ func dominantField(fields []field) (field, bool) {
 }
 
 // validName reports whether encoding/json accepts a name in a json tag. If not,
-// encoding/json ignores the name in the tag and uses the name of the Go field.
+// encoding/json treats the tag as a tag without a name.
 func validName(name string) bool {
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {

@@ -146,8 +146,8 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 }
 
 // shortInteger returns the offset after the number at src[start], if it is a canonical integer
-// of at most 15 digits. It returns 0 for other numbers, and with fewer than 16 bytes of
-// text left.
+// of at most 15 digits, other than 0. It returns 0 for other numbers, and if fewer than 16
+// bytes of text are left from the first digit on.
 func shortInteger(src []byte, start int) int {
 	i := start
 	if src[i] == '-' {

@@ -29,7 +29,7 @@ func Marshal(v any) ([]byte, error) {
 // escapes characters for HTML. It reads the results of MarshalJSON methods, json.RawMessage
 // and json.Number by the rules of [AppendStrict].
 //
-// AppendValue refuses values that encoding/json alters silently or cannot write:
+// AppendValue refuses:
 //
 //   - strings and map keys with invalid UTF-8 ([ErrInvalidUTF8]);
 //   - integers beyond ±(2^53-1) ([ErrInexactInteger]), except in a field with the tag

@@ -140,9 +140,11 @@ func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extend
 // granted a claim of the key. An ending with [NoProof] ends only the lease: the claimant
 // can still end the claim in another way.
 //
-// If the claim already has the ending t, for example after a repeated call, Finish
-// returns nil. If the claim has another ending, or the store has granted a later claim of
-// the key, Finish returns a [*StaleClaimError]. In these cases only ReadAt changes.
+// If the claim has ended and the record may be the result of an earlier call with t, Finish
+// returns nil. Some different endings have the same result: for example, Finish returns nil
+// for [Released] after [FailedWith] with [ProvenForAll]. If the claim has ended in another
+// way, the store has granted a later claim of the key, or the store has no record, Finish
+// returns a [*StaleClaimError]. In these cases only ReadAt changes.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found

@@ -15,8 +15,8 @@
 // rule, field, position, consequence and fix. In a message without findings, the body is
 // the contract's envelope in canonical form, and contains the value of each attribute with
 // an identifying name, such as event_id. The message also keeps the limits of SQS on IDs,
-// size, characters and attributes (F-017, F-018, F-072 to F-074, F-077 to F-079). The
-// findings depend on the message alone, and Check returns a result for any input.
+// size, delay, characters and attributes (F-017, F-018, F-072 to F-074, F-077 to F-079).
+// The findings depend on the message alone, and Check returns a result for any input.
 //
 // # Limits
 //

@@ -29,9 +29,9 @@ type Finding struct {
 	//   - organization, in findings of [Contract.CheckOrganization]
 	Field string `json:"field"`
 
-	// Pointer is the RFC 6901 pointer to the value in the body. Only SF040 shortens a name
-	// in it, after 256 bytes. Pointer is empty if the finding is about the whole body or
-	// another field of the message.
+	// Pointer is the RFC 6901 pointer to the value in the body, of any length. Only SF040
+	// shortens a name in it, after 256 bytes. Pointer is empty if the finding is about the
+	// whole body, a refused character (SF051) or another field of the message.
 	Pointer string `json:"pointer,omitempty"`
 
 	// Offset is the position of the fault in the body, in bytes, or -1 without a position.

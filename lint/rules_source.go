@@ -2,8 +2,9 @@ package lint
 
 import "slices"
 
-// notFollowed describes code in which the analyzer cannot find the origin of a value. A
-// rule that depends on the origin of a value has these texts in its Limits.
+// notFollowed describes code in which the analyzer cannot find the origin of a value. Some
+// rules that depend on the origin of a value, such as SF002, have these texts in their
+// Limits.
 var notFollowed = []string{
 	"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
 	"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",

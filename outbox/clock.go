@@ -18,7 +18,8 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond
-	// The clock now shows an earlier time, so the times in the leader's row are too late.
+	// The clock now shows an earlier time, so the time seen_at in the leader's row is too
+	// late. If the leader has not renewed its lease since, lease_until is too late as well.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}

@@ -96,7 +96,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		// close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		// The database may have committed the marks despite the error. These rows will not
-		// be sent now. Let the next commit remove the marks.
+		// be sent now. Let the next commit remove the marks, except from rows that were
+		// possibly sent before.
 		for _, b := range p.batches {
 			if b.untried {
 				t.unmarkAfter(b.group, b.rows[0].position-1)
@@ -183,10 +184,10 @@ type decisions struct {
 }
 
 // plan decides for each group whether its rows are sent, removed without a send, or held.
-// The rows are sorted by group and position. The parameter `now` is the current time of the
-// database's clock, in microseconds since 1970. The relay read requestedAt from its own
-// clock before the database read `now`, so a deadline counted from requestedAt is not too
-// late.
+// The rows of a group are adjacent and sorted by position. The parameter `now` is the current
+// time of the database's clock, in microseconds since 1970. The relay read requestedAt from
+// its own clock before the database read `now`, so a deadline counted from requestedAt is
+// not too late.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p decisions) {
 	for len(rows) > 0 {
 		head := rows[0]

@@ -18,7 +18,7 @@
 //     no gaps, and after a position is visible, no smaller position of the group can
 //     appear.
 //   - Any number of processes may run a [Relay]; one of them leads. A database row names
-//     the leader and has a fence that grows with each takeover. Every write of a relay
+//     the leader and has a fence that grows with each takeover. Every write of a leader
 //     checks the fence.
 //   - Before its first attempt, a row is durably marked as possibly sent. After a crash
 //     of a relay or of the database, the first unconfirmed row of a group is sent again
@@ -39,35 +39,38 @@
 // Add late in the transaction. One Add locks its groups in a fixed order, so single calls
 // cannot deadlock with each other; two Adds with different groups in one transaction can
 // (PostgreSQL: 40P01, retry the transaction). At isolation levels above READ COMMITTED,
-// Add fails with a serialization error (40001) instead of waiting.
+// Add waits too, but fails with a serialization error (40001) if another transaction that
+// added to the group has committed since the snapshot of Add's transaction.
 //
 // Ages come from the database's clock; for SQLite, from the machine's clock. If this clock
 // is set back by more than five seconds, all possibly sent messages become late, because
 // the time since their first attempts is unknown. To detect this, relays compare the clock
 // with the latest time in any relay's commits; the leader commits soon after each third of
-// the lease, or more often. If the clock still shows a later time than the last commit,
-// for example because no relay was running, relays cannot detect that it was set back. A
-// resent message may then be delivered twice.
+// the lease, or more often. If no relay was running for a time, the clock may still be later
+// than the last commit, or at most five seconds earlier. Relays then cannot detect that
+// the clock was set back, and a resent message may be delivered twice.
 //
 // Group counters are never deleted, because positions must stay unique. Each counter
 // takes about 100 bytes including its index entry.
 //
 // # Operation
 //
-// PostgreSQL: rows of the table outbox are inserted and deleted, never updated; for each
-// attempt the relay writes one row per group to outbox_attempts, which marks messages as
-// possibly sent. A transaction left open anywhere in the database prevents vacuuming of
-// deleted rows, and the relay must then read past these rows. To limit the duration of such
-// transactions, set idle_in_transaction_session_timeout.
+// PostgreSQL: rows of the table outbox are inserted and deleted, never updated. The table
+// outbox_attempts has at most one row per group, which marks messages as possibly sent.
+// The relay writes this row before it sends new messages of the group. A transaction left
+// open anywhere in the database prevents vacuuming of deleted rows, and the relay must
+// then read past these rows. To limit the duration of such transactions, set
+// idle_in_transaction_session_timeout.
 //
 // [Schema] sets two storage parameters, measured in November 2026 with 8 writers and 200
-// groups. First, outbox_groups and outbox_attempts have a fillfactor of 50: while another
-// transaction was open, 53 % of the updates of outbox_attempts needed no new index entry,
-// compared with 1 % without the setting. Without an open transaction the share was 99 %
-// in both cases; a fillfactor of 25 was no better. Second, autovacuum runs on the table
-// outbox after 10,000 deleted rows, at any table size: without any vacuum the table was 2
-// to 4 times as large after 15 s. The default threshold of autovacuum grows with the
-// table, so a backlog would delay the vacuum. Differences in speed were within the noise.
+// groups. First, outbox_groups, outbox_attempts and outbox_leader have a fillfactor of 50:
+// while another transaction was open, 53 % of the updates of outbox_attempts needed no new
+// index entry, compared with 1 % without the setting. Without an open transaction the
+// share was 99 % in both cases; a fillfactor of 25 was no better. Second, autovacuum runs
+// on the table outbox after 10,000 deleted rows, at any table size: without any vacuum the
+// table was 2 to 4 times as large after 15 s. The default threshold of autovacuum grows
+// with the table, so a backlog would delay the vacuum. Differences in speed were within
+// the noise.
 //
 // [Outbox.Stats] and [Outbox.Groups] show the lag and the stuck groups. [Outbox.Late]
 // lists messages that may have been stored and are too old to resend. [Outbox.Resolve]

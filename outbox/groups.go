@@ -30,8 +30,10 @@ type GroupStats struct {
 	// outbox.
 	Age time.Duration
 
-	// FirstAttempt is the start of the first attempt to send the group's first message. It
-	// is zero unless the message was possibly sent.
+	// FirstAttempt is the time at which the relay marked the group's first message as
+	// possibly sent. The first attempt began then or later. FirstAttempt is zero unless the
+	// message was possibly sent. A resend by [LateResend] sets it again. If the database's
+	// clock was set back since then, FirstAttempt is an estimate.
 	//
 	// LateIn is the remaining time until this message is late. SQS might deliver a resend of
 	// a late message as a second message. LateIn is 0 if the message is late or FirstAttempt

@@ -93,8 +93,9 @@ const (
 )
 
 // pickedRow is a row read by the method `pick`. The rows of its group from position
-// `markedFrom` to markedTo were possibly sent, at the time firstAttempt or later. Without
-// such rows, markedTo is less than markedFrom, or both are 0.
+// `markedFrom` to markedTo were possibly sent, at the time firstAttempt or later. Some or all
+// of these rows may have left the outbox. Without marked rows, markedTo is less than
+// markedFrom, or both are 0.
 type pickedRow struct {
 	group string
 	row

@@ -171,7 +171,8 @@ func (t *leadership) start(batches []*rowBatch) {
 
 // mayBegin reports whether the batch may send its row with the index `next` now. After the
 // first quarter of ResendFor, an untried batch may send only its first row: a later row would
-// have too little time for resends, and waits for a batch with a new deadline.
+// have too little time for resends, and waits for a batch with a new deadline. No row may be
+// sent after the batch's deadline, after the end of the lease, or when the relay stops.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

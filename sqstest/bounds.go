@@ -17,8 +17,8 @@ type Bounds struct {
 	// Messages and Bytes limit the total of all queues. The size of a message is the length
 	// of its body and its attributes plus 512 bytes.
 	//
-	// A message counts until its queue is deleted. But if Config.DiscardDeleted is set, a
-	// deleted or expired message soon stops counting.
+	// A message counts until its queue is deleted. But a queue with Config.DiscardDeleted
+	// forgets its deleted and expired messages before a send is refused.
 	Messages int
 	Bytes    int64
 
@@ -44,6 +44,7 @@ const (
 // usage counts the messages and bytes in the queues of a server. A nil usage has no
 // limits.
 type usage struct {
+	server          *Server
 	bounds          Bounds
 	messages, bytes atomic.Int64
 }
@@ -66,7 +67,7 @@ func (u *usage) add(messages, bytes int64) {
 
 // SetBounds replaces the limits of the server. Messages already in the queues count.
 func (s *Server) SetBounds(b Bounds) {
-	u := &usage{bounds: b}
+	u := &usage{server: s, bounds: b}
 	s.mu.Lock()
 	s.usage = u
 	s.mu.Unlock()
@@ -80,22 +81,35 @@ func (s *Server) SetBounds(b Bounds) {
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.usage.add(-int64(len(q.stored)), -q.storedBytes)
-	q.usage = u
-	q.usage.add(int64(len(q.stored)), q.storedBytes)
+	q.usage.Load().add(-int64(len(q.stored)), -q.storedBytes)
+	q.usage.Store(u)
+	u.add(int64(len(q.stored)), q.storedBytes)
+}
+
+// makeRoom removes expired messages from all queues of the server, and forgets deleted
+// messages (Config.DiscardDeleted), if the additional messages and bytes would exceed a
+// bound. The caller holds no lock.
+func (q *Queue) makeRoom(messages, bytes int64) {
+	u := q.usage.Load()
+	if u.fits(messages, bytes) {
+		return
+	}
+	for _, full := range u.server.Queues() {
+		full.mu.Lock()
+		full.settle(full.now())
+		full.forgetDeleted()
+		full.mu.Unlock()
+	}
 }
 
 // refuseBeyondBounds returns an error if the additional messages and bytes exceed a bound
-// of the server. The caller holds q.mu.
+// of the server. The caller has called makeRoom, and holds q.mu.
 func (q *Queue) refuseBeyondBounds(messages, bytes int64) *apiError {
-	if q.usage.fits(messages, bytes) {
+	u := q.usage.Load()
+	if u.fits(messages, bytes) {
 		return nil
 	}
-	q.forgetDeleted()
-	if q.usage.fits(messages, bytes) {
-		return nil
-	}
-	return overLimit.because("The fake is at its bound of %d messages or %d bytes.", q.usage.bounds.Messages, q.usage.bounds.Bytes)
+	return overLimit.because("The fake is at its bound of %d messages or %d bytes.", u.bounds.Messages, u.bounds.Bytes)
 }
 
 func (m *message) size() int64 {

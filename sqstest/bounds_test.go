@@ -62,6 +62,21 @@ func TestBounds(t *testing.T) {
 			assert.Error(o, err)
 			assert.Empty(o, q.stored(), "all or none")
 		}},
+		{"a full server forgets the deleted and expired messages of all queues", func(o testAccount) {
+			o.server.SetBounds(sqstest.Bounds{Messages: 2, DiscardDeleted: true})
+			a, b := o.create("a.fifo"), o.create("b")
+			a.sendAll("g", "1", "2")
+			_, err := b.trySend(msg{body: "3"})
+			o.refused(err, "OverLimit", "The fake is at its bound of 2 messages or 0 bytes.")
+			a.delete(a.receive(2)...)
+			b.sendAll("", "3", "4")
+			o.server.Advance(5 * 24 * time.Hour) // longer than the queues' retention period
+			_, err = a.tryBatch(msg{body: "5", group: "g"}.entry("1"), msg{body: "6", group: "g"}.entry("2"))
+			require.NoError(o, err)
+			_, err = b.trySend(msg{body: "7"})
+			require.Error(o, err)
+			assert.Equal(o, []string{"5", "6"}, a.stored())
+		}},
 		{"bounds that are lifted", func(o testAccount) {
 			q := o.create("a.fifo")
 			o.server.SetBounds(sqstest.Bounds{Messages: 1})

@@ -44,9 +44,9 @@ type WindowEntry struct {
 	MessageID       string
 	SequenceNumber  string
 
-	// AcceptedAt is the time of the send that claimed the ID. If
-	// Config.DuplicateRestartsInterval is set and the send had duplicates, AcceptedAt is the
-	// time of the last duplicate.
+	// AcceptedAt is the time of the send that claimed the ID, or of the move from another
+	// queue. If Config.DuplicateRestartsInterval is set and the ID had duplicates, AcceptedAt
+	// is the time of the last duplicate.
 	//
 	// Until is the first instant at which the ID is free again. Both times are on the queue's
 	// clock.

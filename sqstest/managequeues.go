@@ -103,7 +103,7 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	delete(s.deleted, name)
 	config.DiscardDeleted = s.usage != nil && s.usage.bounds.DiscardDeleted
 	q := newQueue(config, s.offset)
-	q.usage = s.usage
+	q.usage.Store(s.usage)
 	q.settings.Store(next)
 	q.tags = tags
 	s.queues[name] = q

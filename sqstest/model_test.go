@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink returns a shorter list of steps for which the function `fails` still returns true.
-// It removes a part of the list if `fails` returns true for the rest: first one half or the
-// other, then smaller parts, and at last single steps.
+// shrink returns a list of steps for which the function `fails` still returns true, if
+// possible a shorter list. It removes a part of the list if `fails` returns true for the
+// rest: first one half or the other, then smaller parts, and at last single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false

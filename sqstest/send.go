@@ -99,6 +99,7 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 		return nil, err
 	}
 	p := prepare(set, e, callerOf(ctx).trace)
+	q.makeRoom(1, p.size())
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m, err := q.accept(q.now(), set, p)
@@ -165,14 +166,16 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		sends = append(sends, prepare(set, e, callerOf(ctx).trace))
 	}
 
-	// Lock once: the entries share the millisecond and get consecutive numbers (F-043).
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.now()
 	total := int64(0)
 	for _, p := range sends {
 		total += p.size()
 	}
+	q.makeRoom(int64(len(sends)), total)
+
+	// Lock once: the entries share the millisecond and get consecutive numbers (F-043).
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
 	if err := q.refuseBeyondBounds(int64(len(sends)), total); err != nil {
 		return nil, err // the Bounds apply to the whole batch, including duplicates
 	}

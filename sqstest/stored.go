@@ -32,13 +32,13 @@ func (q *Queue) store(m *message) {
 	}
 	q.stored = append(q.stored, m)
 	q.storedBytes += m.size()
-	q.usage.add(1, m.size())
+	q.usage.Load().add(1, m.size())
 }
 
 // forgetDeleted removes deleted messages from the list of stored messages if
 // Config.DiscardDeleted is set. The caller holds q.mu.
 func (q *Queue) forgetDeleted() {
-	if !q.config.DiscardDeleted {
+	if !q.config.DiscardDeleted || len(q.stored) == q.live {
 		return
 	}
 	before, bytes := len(q.stored), q.storedBytes
@@ -47,7 +47,7 @@ func (q *Queue) forgetDeleted() {
 	for _, m := range q.stored {
 		q.storedBytes += m.size()
 	}
-	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
+	q.usage.Load().add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
 // tooManyDeleted reports whether the deleted messages in a list outnumber the undeleted

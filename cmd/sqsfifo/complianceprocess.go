@@ -34,8 +34,8 @@ type servedProducer struct {
 	front    *http.Server
 	served   chan struct{}
 	base     string
-	// The field `program` is nil before the first event, and again after the program has
-	// ended.
+	// The field `program` is nil before the first event, and again after the method `send`
+	// or `close` has seen the program end.
 	program *producerProgram
 }
 
@@ -74,7 +74,8 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 	}
 }
 
-// serve starts an HTTP server that forwards requests to the queue through an SDK client.
+// serve starts an HTTP server that forwards requests to the queue, through the HTTP client
+// of the given SDK client.
 func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

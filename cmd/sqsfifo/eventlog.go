@@ -25,8 +25,8 @@ type eventLog struct {
 }
 
 // openLog opens the files; no file name, or "-", means standard input. Each duration d in
-// `replays` adds a copy of every message, with a time d later. At most maxSortedInMemory
-// lines may be unsorted.
+// `replays` adds a copy of every message, with a time d later. If the files together have
+// more than maxSortedInMemory lines, each file must be sorted by time.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}

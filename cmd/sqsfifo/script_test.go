@@ -27,13 +27,12 @@ type queueKey struct{}
 
 // The scripts in testdata/script use testscript's commands and
 //
-//	queue [option ...]     serves a queue at $QUEUE_URL, and an empty queue at $PARKING_URL;
-//	                       the options are no-content-based, group-scope, discard and
-//	                       dead-letters
+//	queue [option ...]     serves a queue at $QUEUE_URL, and an empty queue at $PARKING_URL,
+//	                       by a server at $ENDPOINT; the options are no-content-based,
+//	                       group-scope, discard and dead-letters
 //	advance TIME           moves the clock of the queue
 //	stored N               fails unless N messages are stored
 //	foreign N              sends N messages of another sender
-//	lose-answers N         makes the queue lose the answers to the next N requests
 //	exits N COMMAND ...    fails unless the command's exit code is N
 //	outbox DB [GROUP:N]    makes an outbox with N messages of each group, added ten
 //	                       minutes ago
@@ -68,7 +67,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "lose-answers": scriptLoseAnswers, "exits": scriptExits,
+			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "exits": scriptExits,
 			"outbox": scriptOutbox, "tried": scriptTried, "postgres": scriptPostgres, "keys": scriptKeys,
 		},
 	})
@@ -144,12 +143,6 @@ func scriptForeign(ts *testscript.TestScript, _ bool, args []string) {
 		_, err := q.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String(fmt.Sprint("foreign ", i)), MessageGroupId: aws.String(fmt.Sprint("g", i%3))})
 		ts.Check(err)
 	}
-}
-
-func scriptLoseAnswers(ts *testscript.TestScript, _ bool, args []string) {
-	n, err := strconv.Atoi(strings.Join(args, ""))
-	ts.Check(err)
-	scriptQueueOf(ts).Inject(sqstest.LoseAnswer(), n)
 }
 
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {

@@ -162,9 +162,9 @@ func TestSendGrace(t *testing.T) {
 	assert.Contains(t, out.String(), `"resend_before":"`)
 }
 
-// The file has more events than fit into the buffer, so the command is waiting for room
-// when the signal arrives. The command ends as in TestSendGrace, and a second run sends the
-// remaining events.
+// The file has more events than fit into the buffer, so the command is usually waiting for
+// room when the signal arrives. The command ends as in TestSendGrace, and a second run sends
+// the remaining events.
 func TestSendGraceWithAFullBuffer(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())

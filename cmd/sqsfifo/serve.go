@@ -100,7 +100,7 @@ func (c *serveCmd) run(ctx context.Context, io stdio) error {
 	return serveUntilDone(ctx, listener, handler, defaultTimeouts)
 }
 
-// checkAddr refuses an address that is not on loopback, unless `remote` is true. It also
+// checkAddr refuses an address that is not on loopback if `remote` is false. It then also
 // refuses host names other than localhost, because they may resolve to any address.
 func checkAddr(addr string, remote bool) error {
 	host, _, err := net.SplitHostPort(addr)

@@ -124,7 +124,8 @@ func layer(uses map[string][]string, name string) int {
 	return n
 }
 
-// wrap joins names into lines of at most `width` characters.
+// wrap joins names, without the prefix internal/, into lines of at most `width` characters.
+// A longer name has a line alone.
 func wrap(names []string, width int) []string {
 	var lines []string
 	for _, name := range names {

@@ -79,7 +79,8 @@ func Run(ctx context.Context, db *sql.DB, w io.Writer) (err error) {
 }
 
 // Relay sends the messages of the outbox until the function `done` returns true or an
-// error. Only the example needs Relay: the relay of a service runs until the process ends.
+// error, or until ctx ends. Only the example needs Relay: the relay of a service runs until
+// the process ends.
 func Relay(ctx context.Context, box *outbox.Outbox, sender outbox.Sender, done func() (bool, error)) error {
 	r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: sender})
 	if err != nil {

@@ -31,7 +31,8 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 
 // forward sends the readings until the readings or ctx end, and then closes the producer
 // within the grace period. When forward returns, the function `report` was called exactly
-// once for each reading taken. Calls of `report` may run concurrently.
+// once for each reading taken, unless a call of `report` blocks. Calls of `report` may run
+// concurrently.
 func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings iter.Seq[Reading],
 	grace time.Duration, report func(Reading, error),
 ) error {

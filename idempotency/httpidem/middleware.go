@@ -11,7 +11,8 @@ import (
 
 // Handler returns a handler that runs the handler `next` at most once for each key. A
 // repetition runs `next` again only if the earlier run certainly had no effect, the policy
-// permits another run, or the record has expired.
+// permits another run, or the record has expired. Requests with a safe method, and requests
+// without a key if the key is optional, always run `next`.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {

@@ -20,7 +20,7 @@ type recorder struct {
 	length int64 // bytes of body written by the handler, including dropped ones
 
 	// dropped: the body needed more memory than the reserved Limits.ResponseBody bytes,
-	// and no further memory was free. No part of the body is kept.
+	// and too little further memory was free. No part of the body is kept.
 	dropped bool
 }
 
@@ -77,8 +77,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := w.body.Write(p); err != nil {
-		// The memory for bodies is used up. The write still succeeds, because the handler
-		// may have had its effect.
+		// Too little memory for bodies is free. The write still succeeds, because the
+		// handler may have had its effect.
 		w.dropped = true
 		w.body.release()
 	}

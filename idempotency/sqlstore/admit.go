@@ -94,8 +94,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 
 // quotas returns the number of new operations that may begin in each scope. The result has
 // only scopes in which a claim would begin a new operation. The number comes from the
-// scope's allowance (see the method `reserve`) or, without a sufficient allowance, from a
-// count of its unfinished operations. Without Config.Quota the result is nil.
+// scope's allowance if the parameter `own` is true and the method `reserve` does not demand
+// a count. Otherwise it comes from a count of the scope's unfinished operations. Without
+// Config.Quota the result is nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil

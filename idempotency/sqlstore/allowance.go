@@ -57,8 +57,9 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 }
 
 // setAfterCount sets a scope's allowance after a count of its unfinished operations. The
-// parameter `mayBegin` is the number of operations that the quota still permits, and the
-// parameter `took` is the duration of the count.
+// parameter `mayBegin` is the number of operations that the quota still permits after the
+// new operations of this transaction; it may be negative. The parameter `took` is the
+// duration of the count.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}
 	switch {
@@ -103,9 +104,8 @@ func (t *allowances) remove(scope string) {
 	delete(t.byScope, scope)
 }
 
-// removeAll deletes all allowances after a failed transaction: the store has already
-// changed them for operations that may not have begun or ended. The store must then count
-// again.
+// removeAll deletes all allowances after a failed transaction: the store may already have
+// changed them for operations that did not begin or end. The store must then count again.
 func (t *allowances) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -83,5 +83,5 @@ type started struct {
 	fence int64
 
 	now  int64 // current time of the store's clock, in microseconds
-	seen int64 // largest time recorded in the database, in microseconds
+	seen int64 // largest time in the database since the last step back, in microseconds
 }

@@ -86,7 +86,7 @@ func scanSummary(s scanner, leading ...any) (ledger.Entry, error) {
 
 // returnedEntries executes the statement `query` and makes a ledger entry from each
 // returned row. A row has the time of the change and the columns of summaryColumns. The
-// function `finishEntry` sets all other fields of the entry.
+// function `finishEntry` sets Entry.Event, and may set or change other fields of the entry.
 func returnedEntries(ctx context.Context, tx writer, finishEntry func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
@@ -173,8 +173,9 @@ func readHash(to *[32]byte, from []byte) (rule string) {
 // sealColumns lists seal columns in scanSeal and sealArgs order.
 const sealColumns = `n, epoch, fence, end_transaction, end_seq, sealed_at, leaves, previous, hash`
 
-// scanSeal reads a seal. The result `rule` describes the fault if the row is not a valid
-// seal, and is otherwise empty.
+// scanSeal reads a seal. The result `rule` describes the fault if a value is impossible in
+// a seal, for example a hash of the wrong length, and is otherwise empty. scanSeal does not
+// recompute the hash.
 func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 	var at int64
 	var leaves, previous, hash []byte

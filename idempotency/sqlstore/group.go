@@ -230,8 +230,8 @@ type keyState struct {
 	exists bool // the key has a row
 
 	// refusal is the answer to claims that are refused although the record permits them:
-	// Full, OverQuota, or InProgress if another transaction is writing the row. If no
-	// claims are refused, it is Undecided.
+	// Full, OverQuota, or InProgress, usually because another transaction is writing the
+	// row. If no claims are refused, it is Undecided.
 	refusal idempotency.Decision
 }
 

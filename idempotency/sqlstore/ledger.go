@@ -137,7 +137,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// Another store, opened after this Ledger, may have Config.LedgerSecret. If so, the
+	// Another store may have opened the database with Config.LedgerSecret. If so, the
 	// database's ledger must hide keys. This Ledger cannot hide them: refuse the remarks.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
@@ -288,7 +288,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 
 // positionAfter returns the position after the last entry of a seal. The parameter `head`
 // is the number and hash of the seal. For the zero Head, positionAfter returns the start
-// of the ledger.
+// of the ledger. It returns an error if Trim has deleted entries after this position, or if
+// the ledger has no seal with this head.
 func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {

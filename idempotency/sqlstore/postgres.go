@@ -13,8 +13,9 @@ import (
 )
 
 // postgres executes a group's endings in one SQL statement and its claims in another.
-// Neither statement waits for a key that another transaction has locked. A claim of such a
-// key gets InProgress, and an ending is tried again later.
+// Neither statement waits for a key's advisory lock. If another transaction has the lock, a
+// claim that the record permits gets InProgress, and an ending that the record permits is
+// tried again later.
 type postgres struct {
 	ledger bool
 	hide   hider // hides the keys of ledger entries; may be nil

@@ -11,9 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgresAppend inserts ledger entries. The ledger is final for all transaction numbers
-// below the column `horizon`. After the server's transaction numbers went back, the number
-// of this transaction may be below `horizon`. postgresAppend then inserts no entries.
+// postgresAppend inserts ledger entries. In the current epoch, the ledger is final for all
+// transaction numbers below the column `horizon`. After the server's transaction numbers
+// went back, or after a restore to another server, the number of this transaction may be
+// below `horizon`. postgresAppend then inserts no entries.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],

@@ -23,7 +23,8 @@ const (
 func Schema(d Dialect) (string, error) { return schema.Text(d) }
 
 // Migrate brings the database to this version's schema, in a single transaction. It does
-// nothing if the schema is current. Processes may call Migrate concurrently.
+// nothing if the schema is current, or is a later schema that still permits writes by this
+// version. Processes may call Migrate concurrently.
 //
 // Running processes of an earlier version continue to work, unless a schema step ends
 // support for their version. The CHANGELOG announces such a step. After the step, each
@@ -151,8 +152,9 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// Ledger rows are ordered by epoch and transaction number. In the current epoch, the
-// ledger is final below the number in the column `horizon`.
+// Ledger rows are ordered by epoch, transaction number and row number (column `seq`). In
+// the current epoch, the ledger is final below the transaction number in the column
+// `horizon`.
 //
 // CACHE 1 keeps the sequence in order: with a larger cache, a session could use a number
 // after another session used a greater one. Tests replace the function idempotency_clock.

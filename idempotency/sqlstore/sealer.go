@@ -127,9 +127,10 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead passes the ledger's head, the parameter `current`, to SealerConfig.Sink,
-// unless Sink is nil. The parameter `stored` is the head that the Sink already has: if the
-// two heads are equal, exportHead does nothing. The result is the new value of `stored`.
+// exportHead passes the ledger's head, the parameter `current`, to SealerConfig.Sink, and
+// logs the head. If Sink is nil, exportHead only logs the head. The parameter `stored` is
+// the last head that was passed and logged without an error: if the two heads are equal,
+// exportHead does nothing. The result is the new value of `stored`.
 func (k *Sealer) exportHead(ctx context.Context, current, stored ledger.Head) ledger.Head {
 	if current == stored {
 		return stored

@@ -75,8 +75,8 @@ func readRows(ctx context.Context, q queryer, query string, args ...any) (out []
 	return out, nil
 }
 
-// lastSeal returns the last seal, or the zero Seal. The result `rule` describes the fault
-// if the row is not a valid seal, and is otherwise empty.
+// lastSeal returns the last seal, or the zero Seal if the ledger has no seal. The result
+// `rule` comes from scanSeal: it describes an impossible value, and is otherwise empty.
 func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, err error) {
 	seal, rule, err = scanSeal(q.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals ORDER BY n DESC LIMIT 1`))
 	if errors.Is(err, sql.ErrNoRows) {

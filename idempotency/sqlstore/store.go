@@ -38,8 +38,9 @@ type Config struct {
 	// Several transactions or stores on one database may together exceed Quota. Concurrent
 	// transactions do not see each other's operations. While Quota has much room, a store
 	// counts the operations of a scope only about once a second. Between two counts it
-	// lets operations begin, up to a sixteenth of Quota, and does not see the operations
-	// of other stores. Each further store may therefore exceed Quota by a sixteenth.
+	// does not see the operations of other stores, and the operations that it begins may
+	// outnumber those that it completes by up to a sixteenth of Quota. Each further store
+	// may therefore exceed Quota by a sixteenth.
 	Quota int64
 
 	// GroupTimeout is the time limit for a group of concurrent calls that the store writes

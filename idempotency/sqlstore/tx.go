@@ -13,11 +13,13 @@ import (
 //
 // If the claim is granted, perform the side effect in the transaction, call
 // [Store.CompleteTx] and commit. It does not matter if the lease ends meanwhile. To give
-// up, roll back. The claim then did not happen, and no later claim gets the same fence.
+// up, roll back. The claim then did not happen, and no later claim gets the same fence,
+// unless the clock is set back.
 //
 // The current claimant may call ClaimTx with its token to renew its claim. The claimant
 // does not get InProgress: while another caller's transaction has the key's lock, ClaimTx
-// tries again. If ctx ends before the lock is free, ClaimTx returns [idempotency.ErrBusy].
+// tries again. If ctx ends before the lock is free, ClaimTx returns an error, usually
+// [idempotency.ErrBusy].
 //
 // On SQLite, make ClaimTx the first statement of the transaction. On PostgreSQL, ClaimTx
 // sets plan_cache_mode for the rest of the transaction.
@@ -72,7 +74,7 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 
 // claimInTx executes a single claim, claims[0]. The current claimant of the key gets
 // InProgress only while another transaction has locked the key. For this claimant,
-// claimInTx tries again until ctx ends.
+// claimInTx tries again until the key is free or ctx ends.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {

@@ -206,7 +206,7 @@ func claim(k idempotency.Key) idempotency.Claim {
 }
 
 // do makes the claim c. It records a failure if the decision differs from the parameter
-// `want`.
+// `want`. If the store returns an error, do ends the goroutine, like the method `must`.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)

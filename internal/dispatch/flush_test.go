@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// delayGroups makes the service store every item after a delay that depends on the group.
+// delayGroups makes the service store the items of a request after a delay. The delay
+// depends on the group of the request's first item.
 func (c *modelSender) delayGroups(times map[string]time.Duration) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		time.Sleep(times[items[0].Group])

@@ -47,7 +47,7 @@ func (it *Item[M]) mayBeOvertaken() bool {
 	for later := it.next; later != nil && later.isTried(); later = later.next {
 		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
 			// The request with the number later.doubt may have stored the later item. It
-			// was made before the request with the number it.request, which stored `it`.
+			// was made before the last request with `it`, which has the number it.request.
 			return true
 		}
 	}

@@ -172,8 +172,8 @@ type Outcome struct {
 
 	Fate attempt.Fate
 
-	// Answer is the answer to the last attempt, or the zero Answer if there was no answer.
-	// Answer is set before the other fields of Outcome.
+	// Answer is the answer to the last attempt, or the zero Answer if there was no answer
+	// (see Item.Last). Answer is set before the other fields of Outcome.
 	Answer attempt.Answer
 
 	// Cause is set if Reason is Withdrawn: it is the cause of the ended context. The field

@@ -11,8 +11,9 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// lastChosen has one item of each group. At first, this is the group's last item in the
-	// request b. Later it is the item chosen last from this group.
+	// lastChosen has one item of each group in the request b. At first, this is the group's
+	// last item in b. Later it is the item chosen last from this group. A group is removed
+	// when it has no further item that can be prepared now.
 	lastChosen := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {

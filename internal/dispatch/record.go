@@ -295,8 +295,9 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 	}
 }
 
-// isStored reports whether the answer to the last attempt has shown that SQS stored the
-// item, and the item is still in its queue.
+// isStored reports whether the item ended as stored after its last attempt, and is still
+// in its queue. Normally the answer of SQS has shown it. Rarely, the answer was an error,
+// and Sender.Conclude knew of a copy from another submission.
 func (it *Item[M]) isStored() bool {
 	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }

@@ -1,8 +1,9 @@
 // Package foreign keeps events out of the texts of errors and panics from code outside of
 // this module, such as a client or a store. Such a text may quote part of an event. The quote
 // may be escaped or cut, so it cannot be found and removed reliably. Therefore this package
-// replaces the whole text. The new text has only constants, type names, numbers, addresses
-// and host names of AWS. The package imports no other package of this module.
+// replaces the whole text. The new text has only constants, type names, numbers, SQLSTATEs
+// (error codes of databases), addresses, and host names of AWS. The package imports no other
+// package of this module.
 package foreign
 
 import (
@@ -135,8 +136,8 @@ var constants = []error{
 	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
 }
 
-// describeOne describes err without its wrapped errors. If the type of err is unknown, the
-// result `opaque` is true, and only the name of the type may be shown.
+// describeOne describes err without its wrapped errors. If only the name of err's type may be
+// shown, usually because the type is unknown, the result `opaque` is true.
 func (k Known) describeOne(err error) (text string, opaque bool) {
 	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case *net.OpError:

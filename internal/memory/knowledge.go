@@ -125,8 +125,8 @@ func combine(inProcess process.Known, before bool, claim *store.Claim, deferred,
 }
 
 // errRetained is the Err of an event whose submission ended while Admit made it wait
-// (process.Retained). A new record of the event would have replaced an old record, and
-// another waiting submission may still need the old record.
+// (process.Retained). A new record of the event would have replaced or hidden an old
+// record, and another waiting submission may still need the old record.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
 // Conclude ends the attempts of a submission: from now on, Admit allows no attempt.

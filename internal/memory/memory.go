@@ -164,8 +164,9 @@ func (r *Record) DropClaim() {
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
 // Identify sets the message of a submission and returns the current instant. Call Identify
-// after LookUp. If the store has recorded another message for the event (the Kind
-// [Change]), call Identify again, with the result of Adopt.
+// after LookUp, and again after each Admit with the Kind [Change]. If LookUp or Admit
+// returned this Kind, the store has recorded another message for the event: call Identify
+// with the result of Adopt.
 //
 // The parameter `payload` is the part of the body that stays the same if the caller builds
 // the event again. The parameter `attributes` is a digest of the identity attributes. If

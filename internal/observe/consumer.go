@@ -152,7 +152,8 @@ func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 }
 
 // StartProcess starts the CONSUMER span of a processing attempt, linked to the event's
-// creation. It adds the message's baggage to the returned context.
+// creation. It adds the message's baggage to the returned context. While the tracer provider
+// is unset or a no-op, StartProcess starts no span and returns ctx unchanged.
 //
 // At the end of the attempt, the caller calls the function `done` with the error type, or
 // with "" after a success.

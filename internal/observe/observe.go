@@ -143,8 +143,8 @@ func New(c Config) (*Observer, error) {
 
 // queueAttributes returns the attribute that all metrics have, the name of the queue. The
 // metrics that OpenTelemetry's semantic conventions define also have the attributes of the
-// server (see requestAttributes). The other metrics do not, because more attributes make a
-// measurement more expensive.
+// server and of the messaging system (see requestAttributes). The other metrics do not,
+// because more attributes make a measurement more expensive.
 func queueAttributes(queueURL string) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.MessagingDestinationName(queueURL[strings.LastIndexByte(queueURL, '/')+1:])}
 }

@@ -52,7 +52,7 @@ const (
 // These constants decide when to lower the rate. The pacer keeps two sums (type `evidence`),
 // one for throttled calls and one for other failures. A failed call adds 1 to its sum. A
 // successful call subtracts a credit from each sum. When a sum reaches its limit, the pacer
-// lowers the rate.
+// normally lowers the rate (see handleAlarm).
 const (
 	// Four throttled calls in a row reach the limit, or five among up to 33 successful
 	// calls (5 - 33*0.03 = 4.01). With 1 % random throttles, this wrongly happens about
@@ -67,7 +67,7 @@ const (
 
 	// After the rate was lowered, requests sent at the old rate still arrive at SQS for
 	// half a round trip, and may cause throttles. The pacer ignores the answers to requests
-	// that start during this time, at most settleMost.
+	// that start before the end of this time, which is at most settleMost.
 	settleMost = 50 * time.Millisecond
 )
 
@@ -134,10 +134,10 @@ const (
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial that raises the rate by the share r needs trialCalls/r² successful calls. If
-	// it has lasted for trialMost, it needs only trialCalls. Every trial lasts at least
-	// trialTime. The first trial has the smallest r and needs the most calls. It must
-	// outlast the burst that a quota permits after slow times.
+	// A trial that raises the rate by the share r succeeds after trialCalls/r² successful
+	// calls. If it has lasted for trialMost, trialCalls are enough. It does not succeed
+	// before trialTime. The first trial has the smallest r and needs the most calls. It
+	// must outlast the burst that a quota permits after slow times.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
@@ -150,8 +150,9 @@ const (
 
 	// SQS may throttle a few calls at the safe rate. If it throttles trimLeast calls plus
 	// trimShare (0.5 %) of the successful calls, the safe rate is slightly too high. The
-	// pacer then lowers it to trimKeep (98 %) of the accepted calls per second. The pacer
-	// checks this only after trimCalls successful calls.
+	// pacer then lowers it to trimKeep (98 %) of the accepted calls per second, at most
+	// once in a period (see recordThrottle). The pacer checks this only after trimCalls
+	// successful calls.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -225,8 +226,8 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > underusedTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		// So few calls do not prove that SQS accepts the rate. If this was a trial, return
-		// to the earlier rate.
+		// So few calls do not prove that SQS accepts the rate. If this was a trial, and the
+		// safe rate is known, return to the earlier rate.
 		if p.safeRate > 0 && p.rate > p.safeRate {
 			p.rate /= 1 + p.rise
 			p.safeRate, p.rise = p.rate, riseFirst

@@ -26,15 +26,17 @@ import (
 //   - no surrounding white space and no fragment
 //   - scheme and host in lower case, without the default port of the scheme
 //   - dot segments resolved
-//   - percent-encoding in upper case, and only where necessary
+//   - percent-encoding in upper case: in the path only where necessary, in the names and
+//     values of query parameters for all except the unreserved characters of RFC 3986
 //   - the query parameters sorted
 //
 // The normal form of a normal form is the same text.
 //
 // Normalize refuses a URI with a query parameter that `parameters` does not list. If this
-// query parameter has a value, the error text may quote its name. An error text quotes no
-// other part of a URI, because any other part may be a secret. A query parameter without a
-// value may be a secret, too, such as a token.
+// query parameter has a value, the error text may quote its name or the beginning of its
+// name. An error text quotes no other part of a URI, because any other part may be a secret.
+// A query parameter without a value may be a secret, such as a token; one that ends in "="
+// may be a token in base64.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {
@@ -159,8 +161,9 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 			return "", "query contains a % that is not followed by two hexadecimal digits; write it as %25"
 		case isSignature(name):
 			return "", "a signed URL, which is a secret and changes with each signing; use the URI without its signature"
-		case !slices.Contains(declared, name) && !hasValue:
-			// Do not quote the name: a parameter without a value may be a secret token.
+		case !slices.Contains(declared, name) && strings.Trim(rawValue, "=") == "":
+			// Do not quote the name: a parameter without a value may be a secret token, also
+			// a token in base64 with "=" at its end.
 			return "", "a query parameter without a value is not declared; remove it, or add it to QueryParameters if it distinguishes two sources"
 		case !slices.Contains(declared, name):
 			return "", fmt.Sprintf("query parameter %s is not declared; remove it, or add it to QueryParameters if it distinguishes two sources", shorten(name))

@@ -40,8 +40,8 @@ func ignoresOf(code *code) ignores {
 }
 
 // ignoresCompliance reports in the result `ok` whether a comment suppresses SF020 (missing
-// compliance test). The result `native` is true for //sqsfifo:ignore, and false for nolint
-// and lint:ignore.
+// compliance test). For such a comment, the result `native` is true for //sqsfifo:ignore, and
+// false for nolint and lint:ignore.
 func ignoresCompliance(comment string) (native, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {

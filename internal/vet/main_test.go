@@ -42,8 +42,8 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames makes Run use namesAnalyzer. The text of each diagnostic begins with the
-// parameter `severity`, for example "warning: ". If the parameter `fail` is true, the
+// withNames makes Run use namesAnalyzer. The text of each diagnostic begins with "SF001: " and
+// the parameter `severity`, for example "warning: ". If the parameter `fail` is true, the
 // analyzer returns an error for package example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}

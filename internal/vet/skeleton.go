@@ -194,9 +194,9 @@ func (s Skeleton) skeleton() ([]byte, error) {
 	return code, nil
 }
 
-// unusedName returns the name in the parameter `name` if neither the package, nor its tests,
-// nor an import in the map `taken` has this name. Otherwise unusedName appends the smallest
-// number, from 2, that makes the name unused.
+// unusedName returns the name in the parameter `name` if neither the package, nor its internal
+// tests, nor an import in the map `taken` has this name. Otherwise unusedName appends the
+// smallest number, from 2, that makes the name unused.
 func (s Skeleton) unusedName(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name

@@ -180,8 +180,8 @@ func (w *Window[V]) find(k Key, place Place) (*record[V], Place) {
 	return nil, nowhere | Place(w.adds)
 }
 
-// Put sets or replaces the record of k, and frees some records that are [Outside] at the
-// time `now`.
+// Put sets or replaces the record of k. Unless it replaces a record that is [Inside] or
+// [Unsure], it also frees some records that are [Outside] at the time `now`.
 func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	_, err := w.PutAt(now, k, 0, r)
 	return err

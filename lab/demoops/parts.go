@@ -47,8 +47,9 @@ func newPart(name string, meters *metric.MeterProvider, change func(*sqsfifo.Con
 	return q, p, err
 }
 
-// failingStore is a store with two faults. While claimsFail is true, all claims fail. While
-// finishFails is true, the store does not record results.
+// failingStore is a store with two faults. While claimsFail is true, ClaimBatch fails. The
+// producer makes all its claims of this store with ClaimBatch. While finishFails is true,
+// Finish fails and records nothing.
 type failingStore struct {
 	idempotency.Store
 	claimsFail, finishFails atomic.Bool

@@ -24,7 +24,7 @@ func isLate(r *outbox.Relay) bool {
 }
 
 // The database's clock is set back while a message is in doubt, so a resend seems
-// permitted. The message nevertheless becomes late (too old for a resend): neither the
+// permitted. The message still becomes late (too old for a resend): neither the
 // leader nor a new relay resends it.
 func TestClockSetBack(t *testing.T) {
 	const step = 300 * time.Second

@@ -9,7 +9,7 @@ import (
 )
 
 // listen calls the function `wake` for each notification of a PostgreSQL channel until ctx
-// ends. Then it closes the returned Go channel.
+// ends or the connection fails. Then it closes the returned Go channel.
 func listen(t *testing.T, ctx context.Context, d database, channel string, wake func()) <-chan struct{} {
 	t.Helper()
 	conn, err := pgx.Connect(ctx, d.source)

@@ -17,19 +17,22 @@
 //
 //   - An unknown value is not a violation, for example a parameter, or the result of a
 //     function about which the analyzer has no facts (see below).
-//   - A constant is reported only if every part of the value is constant.
+//   - A constant is reported only if every part of the value is constant. There are two
+//     exceptions: a constant part that makes an ID invalid (SF010), and a delay that is
+//     constant on some path (SF011).
 //   - With the AWS SDKs an error requires evidence of a FIFO queue: a queue URL or topic
 //     ARN that ends in a constant such as "orders.fifo", or a deduplication ID on every
-//     path to the send. A group ID is not evidence, because standard queues also accept a
-//     group ID. With a group ID and an unknown queue, findings are warnings with the text
-//     "if this queue is FIFO". For a constant name of a standard queue, there are no
-//     findings.
+//     path to the send. For a finding about the ID itself, one path is enough. A group ID
+//     is not evidence, because standard queues also accept a group ID. With a group ID and
+//     an unknown queue, findings are warnings with the text "if this queue is FIFO". For a
+//     constant name of a standard queue, there are no findings. Only SF015 (unread failures
+//     of a batch) is about all queues and needs no evidence.
 //   - If a deduplication ID is nil on some path to the send, it is missing on this path.
 //     Branches that exclude each other are not on one path.
 //   - A setting does not identify an event, nor does a request's, attempt's or host's ID.
 //   - A finding about an attribute missing in the body is only an info if the body contains
 //     the event's ID. It is also an info if the body contains another ID, such as a
-//     customer's, unless the attribute's name means an event, such as event_id.
+//     customer's, unless the attribute's name means an event's ID, such as event_id.
 //   - The analyzer combines the findings in one function with the same cause, such as one
 //     call of a random source. The text and the related positions of the combined finding
 //     name the other places.
@@ -43,12 +46,13 @@
 // The analyzer knows SendMessage, SendMessageBatch, DeleteMessageBatch, Publish and
 // PublishBatch of the AWS SDK for Go, v1 and v2, called on the client or on an interface
 // with these methods. It also knows the types Identity, Config, Message and Producer of
-// this project. It skips packages that neither send messages, directly or indirectly, nor
-// return random values.
+// this project. It skips most packages that neither send messages, directly or indirectly,
+// nor return random values.
 //
-// Each diagnostic has the rule's ID as its category. The rules and their wording are in
-// package lint. If a diagnostic has a lower severity than its rule, the severity follows
-// the ID: "SF002: warning: ...". Infos are reported only for the rules named by -enable.
+// Each diagnostic of a rule has the rule's ID as its category. The rules and their wording
+// are in package lint. If a diagnostic has a lower severity than its rule, the severity
+// follows the ID: "SF002: warning: ...". Infos are reported only for the rules named by
+// -enable.
 //
 // # Ignoring a finding
 //
@@ -70,11 +74,12 @@
 //     in its own package, in the package of the caller or in the imports of that package.
 //     Test doubles and decorators do not count as implementations. A clock or a generator
 //     of IDs is known by its name, as in now, newID and IDGenerator.NewID.
-//   - A call of a function value is followed if the variable or field with the function
-//     is assigned only one value.
+//   - A call of a function in a variable is followed if the variable is assigned only one
+//     value. A call of a function in a field is followed if the field is unexported and
+//     the function has no parameters.
 //   - A message that a functional option completes is unknown, and so is a message that a
 //     function gets by value and returns. All elements of a slice count as one element.
-//     All attributes whose names come from a table count as one attribute.
+//     An attribute whose name comes from a slice is not seen.
 //   - Paths through a function matter only for the question whether a field is set. So a
 //     random ID in a field is reported even if the code always replaces this ID later.
 //   - Functions of other packages are known by facts: whether a function sends a message,

@@ -98,9 +98,9 @@ const (
 	v2Value = `types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(%s)}`
 	far     = `"QueueUrl"`
 
-	// A sender may send through a helper function. fieldParams has the parameters of the
-	// helper, fieldArgs has the arguments of its call, and ownInput is the message. For the
-	// placeholders, see type sender.
+	// A sender may use a helper function. fieldParams has the helper's parameters for the
+	// fields of the message, fieldArgs has the arguments for them, and ownInput is the
+	// message inside the helper. For the placeholders, see type sender.
 	fieldParams = `body string, url string, <group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>`
 	fieldArgs   = `%body, %url, <group %group,> <dedup %dedup,> <attributes %attributes,>`
 	ownInput    = `&sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, <group MessageGroupId: &group,> <dedup MessageDeduplicationId: &dedup,> <attributes MessageAttributes: attributes,>}`

@@ -180,8 +180,8 @@ func shapesOf() []shape {
 				_ = j
 			}
 		}
-		// A message without a group breaks SF009 if its queue is FIFO. An unknown queue
-		// counts as FIFO if the message has a deduplication ID.
+		// A message without a group breaks SF009 if its queue is FIFO. A message with a
+		// deduplication ID also breaks SF009 if its queue is unknown.
 		for _, q := range append(queues, queue{name: "looked up standard", pre: `found, lookErr := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")}); if lookErr != nil { return lookErr };`, expr: `*found.QueueUrl`}, queue{name: "standard", expr: `"https://sqs.eu-west-1.amazonaws.com/42/orders"`}) {
 			for _, dedup := range []bool{true, false} {
 				if s.name == "another package" {
@@ -207,8 +207,8 @@ func shapesOf() []shape {
 type body struct {
 	name, decl, pre, expr string
 
-	// If `fixed` is not empty, it replaces expr in the second of two call sites, which
-	// breaks no rule. Otherwise both call sites use expr.
+	// If `fixed` is not empty, it replaces the fields `pre` and expr in the second of two
+	// call sites, which breaks no rule. Otherwise both call sites use `pre` and expr.
 	fixed string
 
 	clock bool // the placeholder "@" needs a time.Time

@@ -190,7 +190,7 @@ type Result struct {
 // for each case, in the order of the suite. The error means that the suite could not run:
 // the Suite is invalid, or Send failed, or Send sent more or less than one message.
 //
-// Results runs in real time, a little over a second, and cannot move the producer's clock.
+// Results runs in real time, a few seconds, and cannot move the producer's clock.
 // So if the body contains the current time, Results is less exact than [TestProducer]:
 //
 //   - The case "Replay Window Collision" needs two sends at the same instant. If the time in

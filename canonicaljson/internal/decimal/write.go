@@ -84,8 +84,8 @@ func Shortest(b uint64) (d uint64, k int) {
 }
 
 // mulOdd returns the highest 64 bits of the product of n and a rounded power of ten, the
-// 128-bit number with the halves `high` and `low`. If the lower bits of the product are not
-// all zero, mulOdd sets the lowest bit of the result.
+// 128-bit number with the halves `high` and `low`. If the lower bits of the product with the
+// exact power are not all zero, mulOdd sets the lowest bit of the result.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)

@@ -127,7 +127,8 @@ func (c *wire) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInp
 
 // request calls the function `do`, which sends one message or batch to the queue. If the
 // process has crashed, or must crash before it sends, request returns errCrashed without a
-// call of `do`.
+// call of `do`. If the process must crash after it has sent, request drops the result of
+// `do` and returns errCrashed.
 func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	if c.crashes == beforeRequest {
 		c.process.crash()

@@ -96,7 +96,7 @@ func (p promise) verify(s Storage) error {
 
 const stored = "what a process has claimed goes out as it was, once, whatever the encoder of the next process makes of it"
 
-// promises are checked in this order. The second text of each promise is printed after a
+// promises are checked in this order. Run prints the second text of a promise after its
 // failure.
 var promises = []promise{
 	{"restart", "what was sent is a duplicate after a restart and after five minutes, with the MessageID and SequenceNumber of the original, and makes no request", false, checkRestart},

@@ -15,7 +15,8 @@ type expiryClock struct {
 	noticedSleep time.Duration
 
 	// noticedAt is the time at which expiryTime set noticedSleep. It is measured by a clock
-	// that stops during suspensions.
+	// that stops during suspensions. It has no meaning while noticedSleep equals
+	// countedSleep.
 	noticedAt Instant
 
 	latest Instant // last result of expiryTime

@@ -88,8 +88,8 @@ func (k Known) keptUntil() Instant {
 		// does not make the result later, because SQS may refuse the request.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// k.forgottenAt assumes that the request ends window.Request from now. But the
-		// request may end now, so subtract this time.
+		// k.forgottenAt assumes that the request ends window.Request after the time of the
+		// snapshot k. But it may have ended immediately, so subtract window.Request.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt

@@ -237,8 +237,8 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, allowCollision b
 
 // judge decides whether an attempt may start. The parameter `own` is the event's record.
 // The parameter byKey is the record under the event's dedupe key, which may be the record
-// of another event. If allowCollision is true, that other event does not forbid the
-// attempt.
+// of another event. If allowCollision is true, a collision with that event does not forbid
+// the attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *record, allowCollision bool) Judgement {
 	known := own.known(now)
 	expiry := m.expiryTime(now)
@@ -312,14 +312,13 @@ type Result struct {
 type Lead struct{ Least, Most time.Duration }
 
 // Record records the result of an attempt that Admit permitted. The result `duplicate` is
-// true only if the answer proves that another submission, or another process, stored the
-// message. There are two such proofs:
+// true only with one of these proofs:
 //
 //   - SQS stored the message before this submission's first attempt.
 //   - SQS had already confirmed the same message, with the same message ID, to another
 //     submission.
 //
-// If the message may be from an earlier attempt of this submission, Record returns false.
+// If only attempts of this submission can have stored the message, Record returns false.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false

@@ -41,8 +41,9 @@ type history struct {
 	state process.State // Stored or Altered, else Unknown (see tries)
 	id    string        // message ID
 	// In the states Stored and Altered, firstStart is the start of the first attempt that
-	// may have stored the message, and lastEnd is the end of the last such attempt. If SQS
-	// has refused every attempt, firstStart is the start of the last burst (see burst).
+	// may have stored the message, or an earlier time at which SQS may have accepted it.
+	// lastEnd is the end of the last such attempt. If SQS has refused every attempt,
+	// firstStart is the start of the last burst (see burst).
 	firstStart, lastEnd process.Instant
 }
 

@@ -74,8 +74,9 @@ type record struct {
 	key    window.Key   // key of the existing record, or of the record to create
 	at     window.Place // position of the record in Memory.sent
 
-	// firstStart is the start of the first attempt that may have stored the event in SQS.
-	// In the State Clear, it is the start of a refused attempt.
+	// firstStart is the start of the first attempt that may have stored the event in SQS, or
+	// an earlier time at which SQS may have accepted the event (see Memory.Record). In the
+	// State Clear, it is the start of a refused attempt.
 	firstStart Instant
 
 	// lastEnd is the latest instant at which an attempt may have stored the event in SQS.

@@ -95,10 +95,10 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 		// Another message has the dedupe key.
 		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
 	case own.exists, !other.State.mayBeStored(), expiry < other.keptUntil():
-		// The collision has ended, for one of three reasons: the event has its own record;
-		// SQS has not stored the other message; or the other message's record is gone
-		// before keptUntil. The Memory frees a record that early only if SQS refused the
-		// message.
+		// There was no collision, or it has ended, for one of three reasons: the event has
+		// its own record; SQS does not have the other message unchanged (mayBeStored); or
+		// the other message's record is gone before keptUntil. The Memory frees a record
+		// that early only if SQS refused the message.
 		sub.collision = Judgement{}
 	}
 }

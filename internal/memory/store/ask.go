@@ -113,6 +113,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			for _, i := range asked {
 				claims[i].maybeGranted = claims[i].maybeGranted || ambiguous
 				judgements[i] = c.failed(claims[i], err)
+				c.counts.addUnclaimed(judgements[i])
 			}
 			return
 		}
@@ -129,6 +130,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			}
 			c.counts.add(out)
 			judgements[i] = c.judge(k, begin, out)
+			c.counts.addUnclaimed(judgements[i])
 			c.reportDriftOnce(k, &judgements[i])
 		}
 		asked = again
@@ -318,7 +320,6 @@ func (c *Claimant) failed(k *Claim, err error) Judgement {
 	}
 	k.unanswered(err)
 	if c.options.FailOpen {
-		c.counts.unclaimed.Add(1)
 		return Judgement{Kind: Unclaimed}
 	}
 	v := k.wait(k.storeError(err), maxWait)

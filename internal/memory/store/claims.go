@@ -310,16 +310,17 @@ func (k *Claim) setClear() {
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
 	if r.DoubtSince.IsZero() {
-		// The record has no times. For example, the store could not read the record while
-		// another claimant was writing it. Assume that the other claimant's claim begins
-		// now.
+		// The record has no DoubtSince. For example, the store could not read the record
+		// while another claimant was writing it. Assume that the other claimant's claim
+		// begins now.
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
 	// lastSend is the latest time at which another claimant may have sent the event, or may
 	// still send it. If the store refused this claim k, another claimant may send until
 	// LeaseUntil, the end of its lease. If the store granted k, LeaseUntil is the end of
-	// k's lease, and all earlier leases had ended by ReadAt.
+	// k's lease. If it granted k, or LookUp found that it would grant k, no earlier claimant
+	// can send after ReadAt: its lease or its process has ended.
 	lastSend := r.LeaseUntil
 	if out.Decision.Granted() {
 		lastSend = r.ReadAt

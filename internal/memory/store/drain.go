@@ -177,8 +177,9 @@ func finishings(batch []*queuedUpdate) []idempotency.Finishing {
 //
 //   - If the store wrote an update, or refused it with ErrStaleClaim, applyAnswers removes
 //     the update.
-//   - If the store can never write an update (InvalidError, ErrClosed), or the update is
-//     older than keepTrying, applyAnswers drops the update and counts it as lost.
+//   - If the store can never write an update (InvalidError, ErrClosed), or the write has
+//     failed and the update is older than keepTrying, applyAnswers drops the update and
+//     counts it as lost.
 //   - After any other error, applyAnswers queues the update again.
 //
 // At the end, it calls the waiters of all removed and dropped updates. After

@@ -143,3 +143,52 @@ func TestPrepareAmbiguous(t *testing.T) {
 		require.EqualValues(t, 1, r.Stats().Renewed)
 	})
 }
+
+// damagingStore is a store that returns other bytes than it has recorded.
+type damagingStore struct{ idempotency.Store }
+
+func (s damagingStore) ClaimBatch(ctx context.Context, all []idempotency.Claim) ([]idempotency.Outcome, error) {
+	out, err := s.Store.ClaimBatch(ctx, all)
+	for i := range out {
+		out[i].Record.Body = []byte("damaged")
+	}
+	return out, err
+}
+
+func (s damagingStore) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
+	out, err := s.Store.Lookup(ctx, keys...)
+	for i := range out {
+		out[i].Body = []byte("damaged")
+	}
+	return out, err
+}
+
+// The store returns a message that does not match its hash. The message is never sent: the
+// event waits, or with FailOpen is sent with its own bytes. Unclaimed counts only the
+// attempt that Ask permits, although LookUp and Prepare find the damage, too.
+func TestDamagedRecord(t *testing.T) {
+	for _, failOpen := range []bool{false, true} {
+		damage := func(o *store.Options, _ *idempotency.PolicyConfig) {
+			o.FailOpen, o.Store = failOpen, damagingStore{o.Store}
+		}
+		with(t, damage, func(t *testing.T, r *rig) {
+			require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+			time.Sleep(lease)
+			k := r.claim("k", "payload", "other bytes")
+			found := r.look(k)
+			r.prepare(k)
+			require.Zero(t, r.Stats().Unclaimed)
+			asked := r.ask(k)
+			if failOpen {
+				require.Equal(t, store.Unclaimed, found.Kind)
+				require.Equal(t, store.Unclaimed, asked.Kind)
+				require.EqualValues(t, 1, r.Stats().Unclaimed)
+				return
+			}
+			for _, v := range []store.Judgement{found, asked} {
+				require.Equal(t, store.Wait, v.Kind)
+				require.ErrorContains(t, v.Err, "the store returned other bytes")
+			}
+		})
+	}
+}

@@ -59,6 +59,13 @@ func (c *counts) add(out idempotency.Outcome) {
 	}
 }
 
+// addUnclaimed counts an attempt if its judgement is Unclaimed.
+func (c *counts) addUnclaimed(v Judgement) {
+	if v.Kind == Unclaimed {
+		c.unclaimed.Add(1)
+	}
+}
+
 // Stats returns the counts.
 func (c *Claimant) Stats() Stats {
 	c.mu.Lock()

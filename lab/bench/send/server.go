@@ -23,8 +23,8 @@ import (
 )
 
 // If the environment variable `serverEnv` is set, this program runs as the server. The value
-// is the latency of an answer and the quota of calls per second, for example "5ms 300". The
-// quota 0 means no limit.
+// is the latency of an answer and each queue's quota of send calls per second, for example
+// "5ms 300". The quota 0 means no limit.
 const serverEnv = "SQSFIFO_BENCH_SERVER"
 
 // queues is the number of queues on the server. Each measurement uses a new queue.

@@ -41,7 +41,8 @@ func textsOf(messages []sqstest.TimedMessage) map[Place]sqstest.TimedMessage {
 	return texts
 }
 
-// sampleMessages returns messages with each kind of finding, and with hostile texts.
+// sampleMessages returns messages with hostile texts, and with each kind of finding if the
+// caller records the last two messages as a replay.
 func sampleMessages() []sqstest.TimedMessage {
 	const hostile = "</script><script>document.title='broken'</script>"
 	send := func(at int, group, body string, attributes map[string]string) sqstest.TimedMessage {

@@ -18,8 +18,9 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id is only for stored messages. It has the first 8 bytes of a deduplication ID that is
-	// a SHA-256. For another deduplication ID (flagOtherID), it has an index in otherIDs.
+	// id is only for stored messages. If the deduplication ID is a SHA-256, id has the first
+	// 8 bytes of the hash. For another deduplication ID (flagOtherID), it has an index in
+	// otherIDs.
 	id        []byte
 	original  []byte // only for suppressed messages: number of the row minus number of the original
 	collision []byte // only with flagCollides: row number minus number of the message with the same key

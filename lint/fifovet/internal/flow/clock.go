@@ -10,7 +10,7 @@ import (
 )
 
 // followRounding handles a call of a time.Time method such as Year. It returns false if it
-// does not handle the method. A rounded time ends the trace with FromBucket, because a
+// does not handle the call. A rounded time ends the trace with FromBucket, because a
 // retry nearly always computes the same rounded time.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()

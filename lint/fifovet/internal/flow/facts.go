@@ -106,8 +106,8 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 //   - DerivedFact: the name suggests a new identifier, but the result depends only on the
 //     arguments
 //   - CallsFact: the function calls one of its arguments. Either the function repeats the
-//     call until it succeeds, or only the function's name, such as Retry, suggests this.
-//     The fact says which.
+//     call until it succeeds, or only a name, such as retry.Do, suggests this (see
+//     Retries). The fact says which.
 func (p *Program) ExportFacts() {
 	if p.Pass.Pkg.Name() != "main" {
 		export := func(obj *types.Func, fn *ssa.Function) {
@@ -150,8 +150,8 @@ func (p *Program) derives(fn *ssa.Function) bool {
 }
 
 // callsOf lists the parameters that fn calls again until the call succeeds (Again is true).
-// If fn's name, such as Retry, suggests repeated calls, callsOf also lists the parameters
-// that fn calls without a retry (Again is false).
+// If the name of fn, of its type or of its package suggests repeated calls, as in retry.Do,
+// callsOf also lists the parameters that fn calls without a retry (Again is false).
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

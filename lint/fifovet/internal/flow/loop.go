@@ -139,7 +139,8 @@ func (l *loop) indexChanges(v ssa.Value) bool {
 
 // Branches returns the block that runs next if the send failed and the block that runs next
 // if it succeeded. Unless the condition tests the error of the send, the result `ok` is
-// false.
+// false. For a condition such as errors.Is(err, target), true counts as a failure of the
+// send, and false counts as success.
 func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
 	if failed, succeeded, ok := branchesOfTest(cond, send); ok {
 		return failed, succeeded, true

@@ -54,7 +54,7 @@ func (p AccessPath) prepend(elem string) AccessPath {
 func (p AccessPath) key() string { return strings.Join(p, "\x00") }
 
 // Cut returns the rest of p after the given prefix, and reports whether p begins with this
-// prefix.
+// prefix. The element anyKey is equal to each map key.
 func (p AccessPath) Cut(prefix AccessPath) (AccessPath, bool) {
 	if len(prefix) > len(p) {
 		return nil, false

@@ -75,8 +75,8 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 
 // callsParamAgain reports whether the parameter fn.Params[param] is called again until the
 // call succeeds. The call may be in fn, or in a function of this package to which fn passes
-// the parameter. If fn does not call the parameter, or uses it in another way, the result
-// `known` is false.
+// the parameter. The result `known` is false if fn does not call the parameter, or if the
+// search finds another use of the parameter before it finds a repeated call.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -73,7 +73,8 @@ func Last(b *ssa.BasicBlock) ssa.Instruction {
 }
 
 // Stores yields the values assigned to *addr in the function that addr belongs to. It
-// leaves out assignments in function literals inside this function.
+// leaves out assignments in function literals inside this function, and assignments through
+// another SSA value with the same address (see sameAddress).
 func Stores(addr ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, instr := range Referrers(addr) {

@@ -10,7 +10,8 @@ const (
 	// one function.
 	maxSinks = 24
 
-	// maxMaps is the largest number of times that code copies an attribute to another map.
+	// maxMaps is the largest number of copies of one attribute in a row, each from one map
+	// to the next.
 	maxMaps = 4
 
 	// maxRoot is the largest number of steps from a pointer back to the creation of the

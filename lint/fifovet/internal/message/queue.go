@@ -36,7 +36,7 @@ const (
 	FifoName
 )
 
-// nameIn returns a queue's kind and name, given the origins of its URL. It returns
+// nameIn returns a queue's kind and name, given the origins of its URL or name. It returns
 // unknownName unless all origins are constants that name queues of one kind, FIFO or
 // standard. It ignores empty constants.
 func nameIn(origins []flow.Origin) (queueName, string) {

@@ -110,9 +110,9 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText guesses whether the ID is the whole body: both come from the same parameter or
-// field. This parameter or field must be a slice (bodies are often byte slices, IDs are
-// not), or its name must mean a body, such as payload or msgBody.
+// sameText guesses whether the ID is the whole body: both come from the same parameter,
+// variable, field or unknown call. This origin must be a slice (bodies are often byte
+// slices, IDs are not), or its name must mean a body, such as payload or msgBody.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

@@ -40,7 +40,7 @@ func (p *audit) oneIDTwoBodies() {
 }
 
 // sends returns the calls in the package that send a message with a deduplication ID and a
-// body.
+// body. It leaves out messages to standard queues and messages of package sqsfifo.
 func (p *audit) sends() []sent {
 	var found []sent
 	index := map[any]int{}
@@ -114,9 +114,9 @@ func keysOf(u *message.Use) (keys []originKey, known bool) {
 	return keys, len(keys) > 0
 }
 
-// sameOrigins reports whether two values come from the same constants, parameters and
-// variables. If a value has other origins, such as a clock, or no origins, the result
-// `known` is false.
+// sameOrigins reports whether two values come from the same constants, parameters,
+// variables and unknown calls. If a value has other origins, such as a clock, or no
+// origins, the result `known` is false.
 func sameOrigins(a, b *message.Use) (same, known bool) {
 	x, known := keysOf(a)
 	y, alsoKnown := keysOf(b)
