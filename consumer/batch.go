@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -70,7 +71,7 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	waits := 0
 	for {
 		if !e.acquire(b, it) {
-			return e.abandon(it, nil)
+			return e.abandon(it)
 		}
 		o := e.attempt(b, it)
 		next := stateSleeping
@@ -83,7 +84,7 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 			return true
 		}
 		if b.ctx.Err() != nil {
-			return e.abandon(it, o.err)
+			return e.abandon(it)
 		}
 		waits++
 		pause := o.after
@@ -111,9 +112,9 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 			if e.park(b, it, o.err, park.done) {
 				return true
 			}
-			return e.abandon(it, o.err)
+			return e.abandon(it)
 		case !retry:
-			return e.abandon(it, o.err)
+			return e.abandon(it)
 		}
 	}
 }
@@ -152,7 +153,7 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 		if e.park(b, it, cause) {
 			return true, false
 		}
-		return e.abandon(it, cause), false
+		return e.abandon(it), false
 	case ActionSkip:
 		e.events.abandon(e.base, it, "skipped")
 		e.mu.Lock()
@@ -171,18 +172,19 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 		if e.park(b, it, cause, park.done) {
 			return true, false
 		}
-		return e.abandon(it, cause), false
+		return e.abandon(it), false
 	case retry:
 		it.attempts = 0
 		return false, true
 	}
-	return e.abandon(it, cause), false
+	return e.abandon(it), false
 }
 
 // remove deletes the first message of a batch. It returns false if the batch must end.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)
+	b.answerRequest(ErrNotBlocked) // the request was for this message, not for the next one
 	e.grant()
 	e.mu.Unlock()
 	if !e.deleteOne(it) {
@@ -204,11 +206,7 @@ func (e *engine) end(b *groupBatch) {
 	e.mu.Unlock()
 	e.release(b)
 	b.cancel(context.Canceled)
-	select {
-	case o := <-b.requests:
-		o.done <- ErrNotBlocked
-	default:
-	}
+	b.answerRequest(ErrNotBlocked)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for len(b.items) > 0 {
@@ -228,6 +226,19 @@ func (e *engine) end(b *groupBatch) {
 	e.flush(false)
 	e.checkIdle()
 }
+
+// answerRequest answers the waiting request of an operator, if there is one.
+func (b *groupBatch) answerRequest(err error) {
+	select {
+	case o := <-b.requests:
+		o.done <- err
+	default:
+	}
+}
+
+// endCause returns the reason why a batch must end: the cause of its context, or ErrShutdown
+// if its context has not ended.
+func (b *groupBatch) endCause() error { return cmp.Or(context.Cause(b.ctx), ErrShutdown) }
 
 // noteOutcome counts and logs an attempt.
 func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {

@@ -53,8 +53,9 @@ type Config[T any] struct {
 	Store idempotency.Store
 
 	// Once is AtLeastOnce (the default) or AtMostOnce. It decides whether a message is
-	// handled again after its consumer crashed and left a claim without an outcome in the
-	// store.
+	// handled again if an earlier attempt may have had its effect: the consumer crashed and
+	// left a claim without an outcome in the store, or the handler panicked or returned an
+	// [Unresolved] error. AtMostOnce needs Handle and a Store.
 	Once Once
 
 	// Effect names the work of the handler, for example "send-invoice", in 1 to 128

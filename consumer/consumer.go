@@ -112,9 +112,12 @@ func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 // It waits until the message is parked or ctx ends. The group then continues. ParkHead
 // needs Failure.ParkingQueue.
 //
-// Two errors leave the group unchanged: [ErrNotBlocked] if the group is not sleeping or
-// blocked in this process, and [ErrNotHead] if the first message has another ID than
-// messageID.
+// Two errors leave the group unchanged: [ErrNotBlocked] if the group is not, or no longer,
+// sleeping or blocked in this process, and [ErrNotHead] if the first message has another ID
+// than messageID.
+//
+// If this process must give up the group while it parks the message, ParkHead returns the
+// reason: [ErrLost], [ErrHeldTooLong] or [ErrShutdown].
 func (c *Consumer[T]) ParkHead(ctx context.Context, group, messageID string) error {
 	return c.engine.parkHead(ctx, group, messageID)
 }

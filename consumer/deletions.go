@@ -38,7 +38,7 @@ func (e *engine) deleteOne(it *item) bool {
 
 // flush starts a DeleteMessageBatch call for each ten waiting deletes. For fewer deletes it
 // starts a call only if the parameter `now` is true or no further delete is expected soon.
-// The caller holds e.mu.
+// At most mostDeletes calls run concurrently. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return

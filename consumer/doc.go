@@ -24,10 +24,10 @@
 // or is skipped: see [Failure].
 //
 // If a handler kills its process, SQS delivers the message again with a higher receive
-// count. The consumer then receives one message at a time and handles a message with a
-// receive count of at least three alone, because the message may have killed earlier
-// processes. After [Failure].Deliveries deliveries it applies [Failure].Action. Give a queue
-// with a redrive policy a maxReceiveCount of at least 10.
+// count. The consumer then receives one message at a time. While it handles a message with
+// a receive count of at least three, it handles no other message, because this message may
+// have killed earlier processes. After [Failure].Deliveries deliveries it applies
+// [Failure].Action. Give a queue with a redrive policy a maxReceiveCount of at least 10.
 //
 // # Repeated deliveries
 //

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -199,6 +201,124 @@ func TestParkHeadTwice(t *testing.T) {
 				require.ErrorIs(w, <-answers, consumer.ErrShutdown)
 				require.ErrorIs(w, <-answers, consumer.ErrShutdown)
 			}
+		})
+	}
+}
+
+// badThenDeferred returns a handler for two messages. The first message fails permanently.
+// The second message fails once, and its next attempt follows after an hour.
+func badThenDeferred() func(context.Context, consumer.Message[job]) error {
+	deferred := false
+	return func(_ context.Context, m consumer.Message[job]) error {
+		if m.Payload.N == 1 {
+			return consumer.Permanent(errors.New("bad"))
+		}
+		if !deferred {
+			deferred = true
+			return consumer.Defer(errors.New("not yet"), time.Hour)
+		}
+		return nil
+	}
+}
+
+// An operator calls ParkHead or Retry for the message a1 while SQS stores a1 in the parking
+// queue. The call concerns only a1: after its first failure, a2 waits for its next attempt and
+// is then handled.
+func TestRequestWhileParking(t *testing.T) {
+	for _, second := range []string{"ParkHead", "Retry"} {
+		t.Run(second, func(t *testing.T) {
+			bubble(t, 0, func(w *world) {
+				w.send("a", 1, 2)
+				c := w.config(badThenDeferred())
+				c.Failure.Action = consumer.ActionBlock
+				running, stop := w.running(c)
+				time.Sleep(time.Second)
+				head := running.Blocked()[0].MessageID
+				w.parking.Inject(sqstest.DelayAnswer(5*time.Second), 1)
+				first := make(chan error, 1)
+				go func() { first <- running.ParkHead(w.Context(), "a", head) }()
+				time.Sleep(time.Second)
+				if second == "Retry" {
+					require.NoError(w, running.Retry("a"))
+				} else {
+					require.NoError(w, running.ParkHead(w.Context(), "a", head))
+				}
+				require.NoError(w, <-first)
+				time.Sleep(time.Minute)
+				assert.Equal(w, []string{"a1", "a2"}, w.noted(&w.calls), "a2 waits for its next attempt")
+				time.Sleep(time.Hour)
+				assert.Equal(w, []string{"a2"}, w.noted(&w.done))
+				assert.Len(w, left(w.parking), 1)
+				require.NoError(w, stop())
+			})
+		})
+	}
+}
+
+// An operator calls ParkHead for the message a1 while the consumer skips a1. The call fails,
+// and a2 is not parked.
+func TestParkHeadOfSkipped(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1, 2)
+		c := w.config(badThenDeferred())
+		c.Failure.Action = consumer.ActionSkip
+		c.Store = slowStore{&idempotency.Memory{}}
+		running, stop := w.running(c)
+		time.Sleep(time.Second)
+		require.ErrorIs(w, running.ParkHead(w.Context(), "a", running.Blocked()[0].MessageID), consumer.ErrNotBlocked)
+		time.Sleep(2 * time.Hour)
+		assert.Equal(w, []string{"a2"}, w.noted(&w.done))
+		assert.Empty(w, left(w.parking))
+		require.NoError(w, stop())
+	})
+}
+
+// slowStore takes three seconds to end a claim.
+type slowStore struct{ idempotency.Store }
+
+func (s slowStore) Finish(ctx context.Context, ref idempotency.Ref, e idempotency.Ending) error {
+	time.Sleep(3 * time.Second)
+	return s.Store.Finish(ctx, ref, e)
+}
+
+// The consumer gives up a message while the parking queue fails. ParkHead returns the reason,
+// and the store records it.
+func TestParkHeadOfLost(t *testing.T) {
+	for _, want := range []error{consumer.ErrLost, consumer.ErrHeldTooLong, consumer.ErrShutdown} {
+		t.Run(want.Error(), func(t *testing.T) {
+			bubble(t, 0, func(w *world) {
+				w.send("a", 1)
+				store := &idempotency.Memory{}
+				c := w.config(failing(1, consumer.Permanent(errors.New("bad"))))
+				c.Failure.Action, c.Store, c.Visibility = consumer.ActionBlock, store, 30*time.Second
+				if want == consumer.ErrHeldTooLong {
+					c.MaxHold = time.Minute
+				}
+				running, stop := w.running(c)
+				time.Sleep(time.Second)
+				head := running.Blocked()[0].MessageID
+				w.parking.InjectRandomly(sqstest.ServerError(), 1, 1)
+				if want == consumer.ErrLost {
+					w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.CallsVisibility), 1, 1)
+				}
+				answer := make(chan error, 1)
+				go func() { answer <- running.ParkHead(w.Context(), "a", head) }()
+				time.Sleep(time.Second)
+				if want == consumer.ErrShutdown {
+					require.NoError(w, stop())
+				}
+				require.ErrorIs(w, <-answer, want)
+				synctest.Wait()
+				records := 0
+				for r, err := range store.Scan(w.Context(), idempotency.Filter{}) {
+					require.NoError(w, err)
+					assert.Equal(w, want.Error(), r.Reason)
+					records++
+				}
+				assert.Equal(w, 1, records)
+				w.queue.ClearFaults()
+				require.NoError(w, stop())
+			})
 		})
 	}
 }

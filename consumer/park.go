@@ -31,13 +31,15 @@ const (
 )
 
 // park copies the batch's first message to the parking queue. It tries until SQS has stored
-// the copy, and returns false if the batch must end earlier. Each caller of ParkHead for this
-// message gets one answer.
+// the copy, and returns false if the batch must end earlier. The parameter `callers` has the
+// channels of callers of ParkHead. Each of them gets one answer, and so does each caller
+// whose request arrives meanwhile.
 func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan error) bool {
 	reply := func(err error) {
 		for _, c := range callers {
 			c <- err
 		}
+		b.answerRequest(err)
 	}
 	extra := true
 	for try := 1; ; try++ {
@@ -66,7 +68,7 @@ func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan erro
 		case request != nil:
 			callers = append(callers, request.done)
 		case !goOn:
-			reply(ErrShutdown)
+			reply(b.endCause())
 			return false
 		}
 	}

@@ -80,7 +80,8 @@ func (e *engine) reserve() int {
 
 // takeIn makes one batch of the received messages of each message group, and passes the
 // batches to the method `admit`. It starts one more receiver if SQS returned all n requested
-// messages and no other receiver is idle. It returns false if this receiver should end.
+// messages, no other receiver is idle, and fewer than mostPolls receivers exist. It returns
+// false if this receiver should end.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
 	var groups []*groupBatch

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"errors"
 	"slices"
 	"time"
 )
@@ -198,16 +197,12 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 
 // abandon gives up the first message of a batch that must end. It returns true if the message
 // may be deleted: the handler has succeeded, but the store has not recorded the success. For
-// any other message, abandon ends the message's claim in the store, so that another consumer
-// can handle the message, and returns false.
-func (e *engine) abandon(it *item, cause error) bool {
+// any other message, abandon ends the message's claim in the store, if it has one, so that
+// another consumer can handle the message, and returns false.
+func (e *engine) abandon(it *item) bool {
 	if it.claim.unrecorded {
 		return true
 	}
-	reason := "the consumer stopped"
-	if cause != nil && errors.Is(cause, ErrLost) {
-		reason = "the message was lost"
-	}
-	e.events.abandon(e.base, it, reason)
+	e.events.abandon(e.base, it, it.batch.endCause().Error())
 	return false
 }

@@ -20,7 +20,8 @@ import (
 const visibilityLimit = 12 * time.Hour
 
 // heartbeat extends each visibility timeout whenever a third of it has passed, and marks
-// messages as lost whose timeout ends soon. It runs until the channel `stop` is closed.
+// messages as lost whose timeout ends soon. It also extends the leases of claims, and cancels
+// batches held for maxHold. It runs until the channel `stop` is closed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()

@@ -59,6 +59,8 @@ func (e *engine) drain() error {
 	for {
 		select {
 		case <-e.idle:
+			e.mu.Lock()
+			defer e.mu.Unlock()
 			return e.unreleasedError()
 		case <-handlers.C:
 			e.mu.Lock()
@@ -67,10 +69,12 @@ func (e *engine) drain() error {
 			}
 			e.mu.Unlock()
 		case <-end.C:
-			close(e.dead)
+			// After close(e.dead), batches drop their unreleased messages. So e.mu is held
+			// until unreleasedError has found these batches.
 			e.mu.Lock()
+			defer e.mu.Unlock()
+			close(e.dead)
 			e.cond.Broadcast()
-			e.mu.Unlock()
 			return e.unreleasedError()
 		}
 	}
@@ -93,10 +97,8 @@ func (e *engine) awaitCalls() {
 }
 
 // unreleasedError returns a [*ShutdownError], or nil if no handler runs and no group has
-// unreleased messages.
+// unreleased messages. The caller holds e.mu.
 func (e *engine) unreleasedError() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	var running []string
 	left := slices.Clone(e.unreleased)
 	for r := range e.batches {

@@ -250,9 +250,10 @@ func playCrashLoop(w *world) {
 	}
 }
 
-// playKills kills the consumer "a" after 3 steps of "a" and "b" together, the restarted "a"
-// after 4 further steps, then after 5, and so on. The share of "b" in these steps varies,
-// so the kills hit every kind of step of "a".
+// playKills kills the consumer "a" in one of its steps, when "a" and "b" together have made
+// at least 3 steps. It kills the restarted "a" after at least 4 further steps, then after at
+// least 5, and so on. The share of "b" in these steps varies, so the kills hit every kind of
+// step of "a".
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)

@@ -181,7 +181,8 @@ func (p *process) kill() {
 
 // callHandler calls the function `handle`, the handler of the process. It first checks that
 // all earlier messages of the group were handled or parked (I1), no other handler of the
-// group runs (I2), and Run has not returned (I6).
+// group runs (I2), and Run has not returned (I6). For a killed process, callHandler returns
+// errKilled.
 func (p *process) callHandler(ctx context.Context, d Delivery, handle func(context.Context, *process, Delivery) error) error {
 	w := p.w
 	if p.killed.Load() {

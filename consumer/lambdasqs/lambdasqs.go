@@ -78,8 +78,9 @@ type Options struct {
 	Client   VisibilityClient
 	QueueURL string // required with Client
 
-	// RetryAfter is the delay before SQS delivers a failed or unhandled message again. It is
-	// rounded down to whole seconds. The default and the minimum are 1 s.
+	// RetryAfter is the delay before SQS delivers a failed or unhandled message again. It
+	// needs Client. It is rounded down to whole seconds. The default and the minimum are
+	// 1 s, and the maximum is 12 h.
 	RetryAfter time.Duration
 }
 

@@ -57,7 +57,8 @@ type sqliteRead struct {
 	exists string // query with one result row if any of the keys is in the table, otherwise none
 }
 
-// sqliteReads lists the queries that are prepared. Larger reads are not prepared.
+// sqliteReads lists the prepared queries. A query for more than idempotency.MaxBatch keys is
+// not prepared.
 var sqliteReads = [...]sqliteRead{newSQLiteRead(1), newSQLiteRead(16), newSQLiteRead(idempotency.MaxBatch)}
 
 func newSQLiteRead(n int) sqliteRead {

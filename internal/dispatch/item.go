@@ -61,7 +61,7 @@ type Item[M any] struct {
 	limit        uint8 // maximum number of items in the next request; 0 for no limit
 	phase        phase
 	duplicate    bool
-	storeWait    bool           // the report waits for the sender's store (MarkRecording)
+	storeWait    bool           // the item's report waits for a write to the sender's store (MarkRecording)
 	owner        *Dispatcher[M] // nil before Submit
 	idle         bool           // no attempt is under way (MarkIdle)
 	deferred     bool           // Admit has answered Later or Change, so the time limit RetryFor counts from then

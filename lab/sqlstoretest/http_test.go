@@ -50,7 +50,7 @@ func TestHTTPInTransactions(t *testing.T) {
 			case "panic":
 				panic(http.ErrAbortHandler)
 			case "rolled-back":
-				_ = tx.Rollback() // a handler must not end the transaction; if it does, no payment may be reported
+				_ = tx.Rollback() // a wrong handler; the client must not read that it has paid
 				fallthrough
 			default:
 				w.WriteHeader(http.StatusCreated)

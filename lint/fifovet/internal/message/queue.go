@@ -217,8 +217,9 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send assigns no field with the role r. If
-// requiredRole is not RoleNone, only paths that assign a field with requiredRole count.
+// leavesOut reports whether a path leads to the send without an assignment to a field with
+// the role r. With a requiredRole other than RoleNone, the path must also assign a field
+// with requiredRole.
 func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
