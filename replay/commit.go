@@ -69,7 +69,7 @@ func (r *runner) nextAttempt(l *groupQueue, now time.Time) *attempt {
 }
 
 // apply carries out the decision d about the given item, the first of its group. It returns
-// the attempt to make, or nil if the item is not sent.
+// the attempt to make, or nil if the item is not sent now.
 func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	m := &journalEntry{Item: item.Number, Reason: d.reason}
 	switch d.action {
@@ -91,8 +91,8 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 }
 
 // load reads the messages of the attempts from the source. It drops an attempt if the message
-// is missing, differs from the plan or the source's record, or need not be sent any more
-// (see recheck).
+// is missing, differs from the plan or the source's record, or must not be sent now because
+// the source knows more about an earlier delivery (see recheck).
 func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) ([]*attempt, error) {
 	if len(attempts) == 0 {
 		return nil, nil
@@ -138,17 +138,21 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 }
 
 // recheck compares the planned item with f, the same item as just read from the source. If
-// the source now knows more about an earlier delivery, recheck decides again. It returns
-// the attempt to make, or nil if the item is not sent.
+// the source now knows more about an earlier delivery, or the item was planned as drift and
+// has no drift now, recheck decides again. It returns the attempt to make, or nil if the item
+// is not sent now.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
-	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
+	news := f.Status != StatusUnknown && certainty[f.Status] > certainty[item.Status]
+	if !news && item.Action != ActionDrift || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
 		return t
 	}
 	fresh := *item
-	fresh.Status, fresh.Sent = f.Status, f.Sent
-	if fresh.Sent.To.IsZero() {
-		fresh.Sent.To = now
+	if news {
+		fresh.Status, fresh.Sent = f.Status, f.Sent
+		if fresh.Sent.To.IsZero() {
+			fresh.Sent.To = now
+		}
 	}
 	next := r.apply(t.queue, &fresh, fresh.decideNow(r.plan.Options, now))
 	if next == nil {

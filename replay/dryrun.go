@@ -28,7 +28,11 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	case item.Action == ActionSkip || item.Action == ActionConflict || item.Action == ActionUnresolved:
 		d.action, d.reason = item.Action, item.Reason
 	default:
-		return item.decideNow(o, now)
+		d = item.decideNow(o, now)
+		// Read a drifted item again before the window policy can skip it (see recheck).
+		if item.Action == ActionDrift && d.action == ActionSkip {
+			d.action, d.reason = ActionDrift, item.Reason
+		}
 	}
 	return d
 }
@@ -56,7 +60,8 @@ type Step struct {
 }
 
 // DryRun returns the steps of a run at the given time, in plan order. The steps of a
-// group end with the item that stops the group. Skipped items have no step.
+// group end with the item that stops the group. Items that are skipped, or that a run has
+// sent or suppressed, have no step.
 //
 // DryRun makes no request and does not read the source. The journal may be nil before the
 // first run.

@@ -91,8 +91,9 @@ const (
 	ActionConflict Action = "conflict"
 
 	// ActionDrift is for an item whose message differs from the source's record, for
-	// example in the hash of the body. The run reads the item again, and sends it only if
-	// the message and the record now agree.
+	// example in the hash of the body. The item stops its group, unless the run reads it
+	// again and the message and the record now agree. The run then decides by the item's
+	// status, as for other items.
 	ActionDrift Action = "drift"
 )
 
@@ -241,7 +242,8 @@ func planItem(it *Item) PlannedItem {
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
 		// Each field has the value of the source's record or, if that value is empty, the
-		// value of the message (set below). A run sends only a message with these values.
+		// value of the message (set below). A run sends only a message with these values. It
+		// does not compare an empty dedupe key.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {

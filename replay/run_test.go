@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -240,6 +241,60 @@ func TestDrift(t *testing.T) {
 			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
 			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, 3, report.Sent)
+		})
+	}
+}
+
+// An item planned as drift stops its group, even while SQS would suppress the recorded
+// message. The run reads the item again. If the message and the record now agree, the
+// window policy decides.
+func TestDriftWithinTheWindow(t *testing.T) {
+	for name, c := range map[string]struct {
+		window  replay.WindowPolicy
+		after   time.Duration // from the plan to the second run
+		sent    []string      // of group g, by the second run
+		skipped map[string]int
+	}{
+		"skip":       {replay.WindowSkip, 0, []string{"b"}, map[string]int{"window": 1}},
+		"skip later": {replay.WindowSkip, time.Hour, []string{"a", "b"}, map[string]int{}},
+		"send":       {replay.WindowSend, 0, []string{"a", "b"}, map[string]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := time.Now()
+			good := []replay.Line{line(t, "a", "g", deliveredAt(made)), line(t, "b", "g"), line(t, "c", "h")}
+			bad := slices.Clone(good)
+			bad[0].Body = strings.Replace(bad[0].Body, `"group":"g"`, `"group":"j"`, 1)
+			source := func(lines []replay.Line) replay.Source {
+				text := append(encode(t, lines), `{"group":"torn`...)
+				return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
+			}
+			plan := newPlan(t, source(bad), replay.Options{Redeliver: true, Window: c.window}, made)
+			drifted := []int{}
+			for _, it := range plan.Items {
+				if it.Action == replay.ActionDrift {
+					drifted = append(drifted, it.Number)
+				}
+			}
+			require.Equal(t, []int{0, 3}, drifted)
+			steps, err := replay.DryRun(t.Context(), plan, nil, made)
+			require.NoError(t, err)
+			got := map[int]replay.Action{}
+			for _, step := range steps {
+				got[step.Item.Number] = step.Action
+			}
+			assert.Equal(t, map[int]replay.Action{0: replay.ActionDrift, 2: replay.ActionSend, 3: replay.ActionDrift}, got)
+
+			q := newQueue(t)
+			j := replay.NewMemoryJournal()
+			report := run(t, plan, replay.Config{Source: source(bad), Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
+			assert.Equal(t, []int{1, 2, 1, 2}, []int{report.Sent, report.Drift, report.Skipped, report.StoppedGroups})
+			assert.Equal(t, map[string][]string{"h": {"c"}}, sent(t, q))
+
+			now := func() time.Time { return made.Add(c.after) }
+			report = run(t, plan, replay.Config{Source: source(good), Journal: j.Journal, Now: now, Sender: newProducer(t, q, q.URL())})
+			assert.Equal(t, []int{len(c.sent) + 1, 1}, []int{report.Sent, report.Drift})
+			assert.Equal(t, c.skipped, report.SkippedFor)
+			assert.Equal(t, c.sent, sent(t, q)["g"])
 		})
 	}
 }

@@ -202,9 +202,9 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// Several records of a message make one item. A run skips stored messages and reports a
-// message without a body as drift. It sends the message with the ID "refused", because its
-// first send did not reach SQS.
+// Several records of a message make one item. A run skips stored messages, even without a
+// body. It reports another message without a body as drift. It sends the message with the ID
+// "refused", because its first send did not reach SQS.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

@@ -132,8 +132,9 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 }
 
 // stopsGroup reports whether "replay run" stops the group at an item with this action, and
-// sends neither this item nor later ones. With ActionDrift, the run reads the item again,
-// and may send it if the message now agrees with the source's record.
+// sends neither this item nor later ones. With ActionDrift, the run reads the item again.
+// If the message now agrees with the source's record, the run may send or skip the item,
+// and the group then continues.
 func stopsGroup(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }

@@ -8,7 +8,7 @@ local token, spec, hash, lease, ttl, resend, again = unpack(ARGV, 2, 8)
 if stepped ~= '' then
   -- Without memory for this write the next claim detects the step again.
   redis.pcall('HSET', KEYS[3], 'high', now, 'held', stepped, 'step', string.format('%d', step))
-  high = now
+  recorded = now
 end
 
 local ended = found.status == 'succeeded' or found.status == 'failed'
@@ -92,7 +92,8 @@ if decision ~= 'renewed' then
     if string.sub(written.err, 1, 4) == 'OOM ' and decision == 'new' then return answer('full') end
     return written
   end
-  if seconds(now) > seconds(high) then redis.call('HSET', KEYS[3], 'high', now) end
+  -- Other stores see only the clock record. Do not compare with the caller's largest time.
+  if seconds(now) > seconds(recorded) then redis.call('HSET', KEYS[3], 'high', now) end
   set('status', 'in_progress')
   set('token', token)
   set('fence', fence)

@@ -18,7 +18,7 @@ import (
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
-	for _, name := range []string{"the same process", "another process", "a bucket of a cluster"} {
+	for _, name := range []string{"the same process", "another process", "another process, after a lookup", "another process, after a refused claim", "a bucket of a cluster"} {
 		t.Run(name, func(t *testing.T) {
 			prefix := newPrefix()
 			var log bytes.Buffer
@@ -63,6 +63,18 @@ func TestClockSetBack(t *testing.T) {
 			recent := short("recent")
 			switch name {
 			case "another process":
+				claim(t, s, recent, idempotency.New)
+				s = open()
+			case "another process, after a lookup":
+				// In the second of the claim, the store has already read the time. The claim
+				// must write the clock record anyway.
+				lookup(s, claimOf("absent"))
+				claim(t, s, recent, idempotency.New)
+				s = open()
+			case "another process, after a refused claim":
+				other := short("lost")
+				other.Fingerprint.Sum[0]++
+				claim(t, s, other, idempotency.Conflict)
 				claim(t, s, recent, idempotency.New)
 				s = open()
 			case "the same process":

@@ -10,10 +10,10 @@
 //
 // A [Store] keeps the promises of [idempotency.Store] on a server without failover. Each
 // claim and each ending is one Lua script over one record: atomic, timed by the server's
-// clock, and fsynced before the script returns. [Open] refuses server settings that may
-// lose or evict acknowledged writes. A record in doubt never expires. A server with full
-// memory refuses new keys ([idempotency.Full]) but still records the results of running
-// operations.
+// clock, and fsynced before the server answers. [Open] refuses server settings that may
+// lose or evict acknowledged writes, unless [Config.AllowLoss] is set. A record in doubt
+// never expires. A server with full memory refuses new keys ([idempotency.Full]) but still
+// records the results of running operations.
 //
 // # Limits
 //
@@ -43,10 +43,10 @@
 //
 // To detect a step, each claim compares the clock with the largest time so far: the time
 // in the server's clock record, or a later time that this store read in an earlier call.
-// Claims write the clock record about once a second. [Config.Logger] and [Store.Stats]
-// report steps. A step remains undetected if no claim is made until the clock has passed
-// the largest time again. A short step may also remain undetected after a failover,
-// because a failover may lose the last writes of the clock record.
+// Granted claims write the clock record, at most once a second. [Config.Logger] and
+// [Store.Stats] report steps. A step remains undetected if no claim is made until the clock
+// has passed the largest time again. A short step may also remain undetected after a
+// failover, because a failover may lose the last writes of the clock record.
 //
 // In a cluster a script sees only one bucket, and the servers have different clocks. The
 // store therefore watches the clock separately for each bucket. It detects a step only in
@@ -72,7 +72,8 @@
 // ID is the ID of the [idempotency.Key] in hexadecimal, with the first three digits in
 // braces, so that all keys of one script share a cluster slot. The fields of the hash
 // have the names of sqlstore's columns. The server removes succeeded and failed records
-// one hour after they expire, and released records one hour after the release.
+// one hour after they expire (or after their end, if that is later), and released records
+// one hour after the release.
 //
 // The key idempotency-fence:{3fa} holds the bucket's counter. The hash idempotency-clock,
 // the clock record, holds the largest time seen and the last clock step; a cluster has

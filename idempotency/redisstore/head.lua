@@ -12,14 +12,16 @@ local function seconds(t) return tonumber(string.sub(t, 1, 12)) or 0 end
 -- Claims and lookups compare the clock with the largest time seen, in the clock record
 -- (the last of KEYS) or by the caller (the first of ARGV). After a backward step the time
 -- since earlier attempts is unknown.
--- high is the largest time since the last step; held is the largest time before the last
--- step; step is larger than all fences before the last step.
-local stepped, step, high = '', 0, ''
+-- high is the largest time since the last step; recorded is the clock record's value of
+-- high; held is the largest time before the last step; step is larger than all fences
+-- before the last step.
+local stepped, step, recorded = '', 0, ''
 local watched = #KEYS > 1
 if watched then
   local values = redis.call('HMGET', KEYS[#KEYS], 'high', 'held', 'step')
   local held = values[2] or ''
-  high, step = values[1] or '', tonumber(values[3]) or 0
+  recorded, step = values[1] or '', tonumber(values[3]) or 0
+  local high = recorded
   if ARGV[1] > high and seconds(ARGV[1]) > seconds(held) + tolerance then high = ARGV[1] end
   if seconds(high) > seconds(now) + tolerance then
     stepped = high
