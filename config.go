@@ -136,8 +136,8 @@ const (
 	Warn
 )
 
-// divide returns the findings of severity Error, either in the result `refused` (the event
-// is not sent) or in the result `reported` (the event is sent, and its receipt has the
+// divide returns the findings of severity Error in the result `refused` (the event is
+// not sent) or in the result `reported` (the event is sent, and its receipt has the
 // findings).
 //
 // With Enforce, the findings are in `refused`. With Warn, they are in `reported`, unless SQS

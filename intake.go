@@ -27,8 +27,8 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 }
 
 // open starts the event's span and checks the event's message. The argument `refusal` is
-// the error of building the message, or nil. If there is such an error, open refuses the
-// event with it. The result `ok` is false for a refused event.
+// the error of building the message, or nil. Such an error is the reason for which open
+// refuses the event. The result `ok` is false for a refused event.
 func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)

@@ -35,9 +35,9 @@ func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	l.Add(slog.LevelWarn, "message group paused: an event of it failed", attributes...)
 }
 
-// eventFailed logs an event's error if an operator should know of it: a reused key, or an
-// event altered in a request of this submission. With Enforcement Warn, the event with the
-// reused key is sent.
+// eventFailed logs an event's error if an operator should know the error: a reused key,
+// or an event altered in a request of this submission. With Enforcement Warn, the event with
+// the reused key is sent.
 func (l *operatorLog) eventFailed(s *submission, err error) {
 	var conflict *ConflictError
 	var altered *AlteredError

@@ -72,9 +72,9 @@ func (m *modelMachine) wall() time.Time {
 }
 
 // holdsAtTrueTime converts a reading of the wall clock to the true time (see the method
-// `now`) and returns f of the true time. The clock was read between the times `earliest` and
-// `latest`. If the clock was changed in between, several true times are possible:
-// holdsAtTrueTime returns true if f is true for at least one of them.
+// `now`) and returns f of the true time. The clock was read between the times `earliest`
+// and `latest`. If the clock was changed in between, several true times are possible:
+// holdsAtTrueTime returns true if f is true for at least one time.
 func (m *modelMachine) holdsAtTrueTime(reading, earliest, latest time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -44,7 +44,7 @@ func ExampleProvenanceWriter() {
 	// Output: <nil> 1
 }
 
-// records returns a sink and a pointer to a slice, to which the sink appends its records.
+// records returns a sink and a pointer to the slice of the sink's records.
 func records() (sqsfifo.ProvenanceSink, *[]sqsfifo.ProvenanceRecord) {
 	var got []sqsfifo.ProvenanceRecord
 	return func(r sqsfifo.ProvenanceRecord) error {

@@ -87,8 +87,8 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 
 // SQS gives each new message a higher sequence number than all earlier messages of its
 // group, and answers a copy with the number of the original. Process B sends a copy of
-// process A's event. B recognises the copy only if its number is lower than that of an
-// earlier message of B in the group.
+// process A's event. B recognises the copy only if its number is lower than the number
+// of an earlier message of B in the group.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)

@@ -56,9 +56,10 @@ type sameKey int
 
 func (sameKey) MarshalText() ([]byte, error) { return []byte("same"), nil }
 
-// As in encoding/json, omitzero leaves out an embedded field that is zero, also if its type
-// is unexported. Reflection cannot call methods of such a field, so omitzero must work
-// without IsZero. TestRefusedValues has the exception: a struct with the method IsZero.
+// As in encoding/json, omitzero leaves out an embedded field that is zero, even one with
+// an unexported type. Reflection cannot call methods of such a field, so omitzero must
+// work without IsZero. TestRefusedValues has the exception: a struct with the method
+// IsZero.
 func TestOmitZeroOfUnexportedName(t *testing.T) {
 	for _, v := range []any{
 		struct {

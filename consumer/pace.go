@@ -29,9 +29,10 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 	}
 }
 
-// reportCall tells the pacer p whether an SQS call passed, was throttled or failed otherwise,
-// because p slows down after throttles. The parameter `err` is the error of the call, or nil.
-// The parameter `began` is the call's start time, as returned by the method `pace`.
+// reportCall reports to the pacer p whether an SQS call passed, was throttled or failed
+// otherwise, because p slows down after throttles. The parameter `err` is the error of
+// the call, or nil. The parameter `began` is the call's start time, as returned by the
+// method `pace`.
 func (e *engine) reportCall(p *pacer.Pacer, began time.Time, err error) {
 	load := attempt.Passed
 	if err != nil {

@@ -59,9 +59,9 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve. The fields `fence` and `attempts` are two counters of the
-// key's record, as first read. If one of them has changed since, somebody has tried the key
-// again, and the command does not resolve the key.
+// keyTarget is a key to resolve. The fields `fence` and `attempts` are two counters of
+// the key's record, as first read. If one of them has changed since, another process has
+// tried the key again, and the command does not resolve the key.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64

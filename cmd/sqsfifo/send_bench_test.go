@@ -19,9 +19,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// BenchmarkSend prints the events per second of a loop of single requests, of "sqsfifo send"
-// without a journal, and of "sqsfifo send" with a journal. SQSFIFO_SEND_EVENTS sets the
-// number of events; after-10ms sends a twentieth of them.
+// BenchmarkSend prints the events per second of a loop of single requests, of "sqsfifo
+// send" without a journal, and of "sqsfifo send" with a journal. SQSFIFO_SEND_EVENTS
+// sets the number of events; after-10ms sends a twentieth of this number.
 func BenchmarkSend(b *testing.B) {
 	events := 20_000
 	if text := os.Getenv("SQSFIFO_SEND_EVENTS"); text != "" {

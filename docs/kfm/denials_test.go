@@ -27,7 +27,7 @@ var denialPattern = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implement
 // matching name, the feature exists, and the line is wrong.
 var denials = map[string]string{
 	// In sqstest/FACTS.md, a table of missing features has this heading. The value matches
-	// one of them, a metric.
+	// one name, a metric.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 

@@ -170,8 +170,8 @@ func (s *story) mistakes(p *sqsfifo.Producer[Scene], scene Scene) error {
 	return nil
 }
 
-// replays is part 4 of the demo. It sends all scenes three times: immediately, within the
-// deduplication interval, and after it.
+// replays is part 4 of the demo. It sends all scenes three times: immediately, within
+// the deduplication interval, and later.
 func (s *story) replays(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

@@ -424,8 +424,9 @@ func TestStoreDoesNotConfirm(t *testing.T) {
 	}
 }
 
-// The store has a record under the request's key, but httpidem did not write this record.
-// The middleware neither overwrites the record nor answers with the response in it.
+// The store has a record under the request's key, but httpidem did not write this
+// record. The middleware neither overwrites the record nor answers with the recorded
+// response.
 func TestForeignRecord(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

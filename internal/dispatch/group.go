@@ -43,7 +43,7 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 // this item. Later items with an outcome do not count: noteOvertaker and markOvertaken
 // have handled them.
 func (it *Item[M]) mayBeOvertaken() bool {
-	// Stop at an untried item: SQS cannot have stored that item or any item after it.
+	// Stop at an untried item: SQS cannot have stored that item or any later item.
 	for later := it.next; later != nil && later.isTried(); later = later.next {
 		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
 			// The request with the number later.doubt may have stored the later item. It

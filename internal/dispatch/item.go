@@ -143,7 +143,7 @@ func (it *Item[M]) waitsForStore() bool {
 // MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
 // MarkIdle.
 //
-// The dispatcher counts an attempt before Admit decides about it. If the item's context
+// The dispatcher counts an attempt before the decision of Admit. If the item's context
 // ends before this decision, Conclude calls MarkIdle and Admit does not admit the item.
 // Outcome.Attempts then leaves out this attempt.
 func (it *Item[M]) MarkIdle() { it.idle = true }

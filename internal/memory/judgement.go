@@ -313,8 +313,7 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 		a.Kind = Late
 	case process.Go, process.Drift, process.OtherGroup, process.Retained, process.Full:
 		// Ask the store first. After Drift or OtherGroup, the store may return the message
-		// already sent with this key, and this submission can send that message instead of
-		// its own.
+		// already sent with this key, and this submission can send that message instead.
 	}
 }
 

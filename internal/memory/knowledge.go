@@ -186,8 +186,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time
 	forgottenAt = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.local.State != process.InDoubt {
-		// The wall-clock time k.forgotten has no monotonic reading. Add one, so that the
-		// result stays right if somebody sets the wall clock afterwards.
+		// The wall-clock time k.forgotten has no monotonic reading. Add one, so that the result
+		// stays right if the wall clock is set afterwards.
 		forgottenAt = time.Now().Add(time.Until(k.forgotten))
 	}
 	return k, forgottenAt

@@ -103,7 +103,7 @@ func TestSuspensionAndCollision(t *testing.T) {
 	assert.NotZero(t, j.Collision)
 }
 
-// With SendAnyway, a collision that the store found is reported once, also if the
+// With SendAnyway, a collision that the store found is reported once, even if the
 // submission then has to wait because of a suspension.
 func TestSuspensionAndCollisionInStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -172,7 +172,7 @@ func (t *tally) add(totals ...int64) {
 
 // addWith returns the options of a counter measurement with the given attributes. For a
 // frequent measurement, callers build this slice once, so that the measurement does not
-// allocate it. For a failure, whose error.type varies, they build the slice each time.
+// allocate it. For a failure, error.type varies, so they build the slice each time.
 func addWith(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.AddOption {
 	return []metric.AddOption{setOf(attributes, more...)}
 }

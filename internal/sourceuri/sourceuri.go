@@ -32,11 +32,11 @@ import (
 //
 // The normal form of a normal form is the same text.
 //
-// Normalize refuses a URI with a query parameter that `parameters` does not list. If this
-// query parameter has a value, the error text may quote its name or the beginning of its
-// name. An error text quotes no other part of a URI, because any other part may be a secret.
-// A query parameter without a value may be a secret, such as a token; one that ends in "="
-// may be a token in base64.
+// Normalize refuses a URI with a query parameter that `parameters` does not list. If
+// this query parameter has a value, the error text may quote its name or the beginning
+// of its name. An error text quotes no other part of a URI, because any other part may
+// be a secret. A query parameter without a value may be a secret, such as a token. With
+// "=" at the end, it may be a token in base64.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {

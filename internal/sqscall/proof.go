@@ -161,8 +161,8 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	}
 	// An answer of SQS may have two codes: one in the body, and one in the header
 	// x-amzn-query-error. Users know the code of the header, so it goes into the result if
-	// its class is known. If then the body's code has another class, nothing is proven. A
-	// header code of an unknown class is ignored.
+	// its class is known. If then the body's code has another class, the answer proves
+	// nothing. A header code of an unknown class is ignored.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()

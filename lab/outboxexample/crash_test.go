@@ -185,9 +185,10 @@ type killingServer struct {
 	hit       bool
 }
 
-// startChild starts a child. The parameter untilKill chooses one of its send requests, counted
-// from 1. The server will kill the child during this request or shortly after it: see the
-// type `moment`. If untilKill is negative, the server does not kill the child.
+// startChild starts a child. The parameter untilKill chooses one of its send requests,
+// counted from 1. The server will kill the child during this request or shortly
+// afterwards: see the type `moment`. If untilKill is negative, the server does not kill
+// the child.
 func (d *killingServer) startChild(untilKill int, when moment, delay time.Duration, child *exec.Cmd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

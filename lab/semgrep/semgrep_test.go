@@ -89,8 +89,8 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 }
 
 // checkUses checks the operators focus-metavariable and metavariable-regex of a pattern.
-// They may use only the metavariables in the list `bound`, because the patterns beside this
-// pattern bind no others. A regular expression must compile.
+// They may use only the metavariables in the list `bound`, because the adjacent patterns
+// bind no others. A regular expression must compile.
 func (p pattern) checkUses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

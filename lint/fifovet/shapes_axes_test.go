@@ -99,8 +99,8 @@ const (
 	far     = `"QueueUrl"`
 
 	// A sender may use a helper function. fieldParams has the helper's parameters for the
-	// fields of the message, fieldArgs has the arguments for them, and ownInput is the
-	// message inside the helper. For the placeholders, see type sender.
+	// fields of the message, fieldArgs has their arguments, and ownInput is the message
+	// inside the helper. For the placeholders, see type sender.
 	fieldParams = `body string, url string, <group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>`
 	fieldArgs   = `%body, %url, <group %group,> <dedup %dedup,> <attributes %attributes,>`
 	ownInput    = `&sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, <group MessageGroupId: &group,> <dedup MessageDeduplicationId: &dedup,> <attributes MessageAttributes: attributes,>}`

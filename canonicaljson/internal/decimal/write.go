@@ -136,8 +136,8 @@ func Len(d uint64) int {
 // Append appends d*10^k to dst in the layout of ECMA-262, with a minus sign if negative is
 // true. The argument d has at most 17 digits and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// 40 bytes are enough for a number and for the bytes after it: word.Store64 always
-	// writes eight bytes, so it may write past the end of the number.
+	// 40 bytes are enough for a number and the bytes that follow: word.Store64 always writes
+	// eight bytes, so it may write past the end of the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {

@@ -172,8 +172,8 @@ func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		// Attempts have overlapped, and the record does not have the start of each of them.
-		// No attempt can reach SQS later than window.Request from now.
+		// Attempts have overlapped, and the record does not have the start of each attempt. No
+		// attempt can reach SQS later than window.Request from now.
 		r.lastEnd = now.Add(window.Request)
 	}
 }

@@ -39,7 +39,7 @@ type Submission struct {
 	storedID summary
 
 	// recordEnd is the value of record.lastEnd before the attempt. If SQS refuses the
-	// attempt, and no other attempt overlaps with it, endCounted restores this value.
+	// attempt, and no other attempt overlaps, endCounted restores this value.
 	//
 	// recordEnd is zero unless the event was in doubt and no attempt was under way.
 	recordEnd Instant

@@ -163,9 +163,9 @@ func (s damagingStore) Lookup(ctx context.Context, keys ...idempotency.Key) ([]i
 	return out, err
 }
 
-// The store returns a message that does not match its hash. The message is never sent: the
-// event waits, or with FailOpen is sent with its own bytes. Unclaimed counts only the
-// attempt that Ask permits, although LookUp and Prepare find the damage, too.
+// The store returns a message that does not match its hash. The message is never sent:
+// the event waits, or with FailOpen is sent with its own bytes. Unclaimed counts only
+// the attempt that Ask permits, although LookUp and Prepare also find the damage.
 func TestDamagedRecord(t *testing.T) {
 	for _, failOpen := range []bool{false, true} {
 		damage := func(o *store.Options, _ *idempotency.PolicyConfig) {

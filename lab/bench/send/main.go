@@ -109,9 +109,10 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field `bound`. The side cannot exceed this rate, because each message of a
-// group waits for the answer to the previous message. The target (the field `least`) may be
-// above the bound, so a rate of at least 70 % of the bound meets the target, too.
+// boundBy sets the field `bound`. The side cannot exceed this rate, because each message
+// of a group waits for the answer to the previous message. The target (the field
+// `least`) may be above the bound, so a rate of at least 70 % of the bound also meets
+// the target.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

@@ -99,8 +99,8 @@ func (f *Frame) within(fn *ssa.Function) bool {
 // Place is the state of a trace (a backward search) at one visited value.
 //
 // For example, the program sets o.Buyer = u.Name. The trace begins at the variable o and
-// goes on to the variable u. At u, Path is {"Name"}, because the trace needs only the field
-// Name of u. Under is {"Buyer"}, because the value becomes the field Buyer of o.
+// continues to the variable u. At u, Path is {"Name"}, because the trace needs only the
+// field Name of u. Under is {"Buyer"}, because the value becomes the field Buyer of o.
 type Place struct {
 	Frame *Frame // the innermost call that the trace has entered, or nil
 	Path  AccessPath

@@ -29,8 +29,9 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField returns the edit that deletes a field from a composite literal, and the comma
-// after it. If the field is the last of several, the edit deletes the comma before it.
+// removeField returns the edit that deletes a field from a composite literal, and the
+// following comma. If the field is the last of several, the edit deletes the preceding
+// comma.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)
