@@ -322,11 +322,11 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	return c.results
 }
 
-// reserve takes room in the buffer for an event, and may wait. It returns false if it has
-// reported the event's outcome.
+// reserve takes room in the buffer for an event, and may wait. It returns false if the event
+// ended instead, and its outcome was reported.
 //
-// A refused event that is alone in its call does not wait for earlier events of its
-// group.
+// A refused event takes room, too, because its outcome follows those of earlier events of
+// its group. If it is alone in its call, its outcome is reported immediately.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	queueErr := q.sender.inspector.check(ctx)
 	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Refused {

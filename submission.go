@@ -40,7 +40,8 @@ type submission struct {
 
 	submitted memory.Instant // time of the submission
 
-	// began is the start of the call, or zero if Delivery.StartFor has no effect.
+	// began is the start of the call of Send, SendAsync or SendBatch. It is zero if
+	// Delivery.StartFor does not limit the event's time.
 	began time.Time
 
 	known            memory.Record

@@ -90,7 +90,7 @@ type Error struct {
 	// Pointer is never shortened.
 	Pointer string
 
-	// Type is the Go type of the value; nil for a text.
+	// Type is the Go type of the value. It is nil if the input was JSON text.
 	Type reflect.Type
 
 	// Detail describes the found value with at most 32 bytes of the input. Detail may

@@ -99,8 +99,9 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// An item may have been stored. When the plan is made, SQS would still suppress a duplicate.
-// When the run begins, SQS might deliver it, so the run does not send the item.
+// An item may have been stored. When the plan is made, SQS would still suppress a second
+// copy. The run begins so late that SQS might deliver a second copy, so the run does not
+// send the item.
 func TestDoubtThatGrowsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sourceOf(t, line(t, "a", "g", doubtAt(time.Now())), line(t, "b", "g"))

@@ -74,8 +74,8 @@ type delivery struct {
 	liveBytes int64
 	delayed   int // number of delayed messages; all other hidden messages are in flight
 
-	// rotates is true in a FIFO queue: a message that becomes visible again waits for the
-	// other groups (F-140).
+	// rotates is true in a FIFO queue: a message that becomes visible again gets a turn after
+	// all other messages, so the other groups come first (F-140).
 	rotates bool
 
 	lastTurn      uint64 // highest turn of a message so far

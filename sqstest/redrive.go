@@ -7,8 +7,8 @@ package sqstest
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - In a queue that is its own dead-letter queue (F-146), messages stay deliverable. No
 //     recorded answer of AWS shows this.
-//   - The RedrivePolicy of a dead-letter queue counts only receives from this queue. No
-//     recorded answer of AWS shows this (F-150).
+//   - If a dead-letter queue itself has a RedrivePolicy, this policy counts only receives
+//     from the dead-letter queue. No recorded answer of AWS shows this (F-150).
 //   - RedriveAllowPolicy is checked only when a RedrivePolicy is set. A later change has no
 //     effect on an existing RedrivePolicy.
 //   - The texts of errors about policies come from public reports.

@@ -30,7 +30,7 @@ func newFunction(client *sqs.Client, queueURL string, store idempotency.Store) (
 			return load(ctx, m.Payload)
 		},
 		Store:   store,
-		Failure: consumer.Failure{Action: consumer.ActionBlock}, // unused: AWS Lambda retries
+		Failure: consumer.Failure{Action: consumer.ActionBlock}, // has no effect here: AWS Lambda retries
 	})
 	if err != nil {
 		return nil, err

@@ -47,9 +47,9 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify] for a ledger without its beginning, for example a second
-// export. The parameter `previous` is the head (number and hash) of the last missing seal,
-// or zero for a whole ledger.
+// VerifyAfter is like [Verify], for a ledger without its beginning, for example an
+// export that continues an earlier one. The parameter `previous` is the head (number and
+// hash) of the last missing seal, or zero for a whole ledger.
 func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: previous}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })

@@ -24,7 +24,7 @@ type allowance struct {
 }
 
 const (
-	// After a count, a sixteenth of the operations that the quota still permits may begin
+	// The quota still permits some operations at a count. A sixteenth of these may begin
 	// before the next count.
 	allowanceDivisor = 16
 

@@ -30,8 +30,8 @@ func suspended(start, now time.Time) time.Duration {
 // µs and never blocks.
 func readClock(id uintptr) (time.Duration, bool) {
 	var at syscall.Timespec
-	// #nosec G103 -- the kernel fills in a struct of its own layout, which lives on this
-	// stack until the call returns.
+	// #nosec G103 -- `at` has the layout that the kernel expects, and stays valid until the
+	// call returns.
 	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&at)), 0)
 	return time.Duration(at.Nano()), errno == 0
 }

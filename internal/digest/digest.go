@@ -23,11 +23,11 @@ import (
 // Sum is the digest of a body.
 type Sum [md5.Size]byte
 
-// Of returns the digest of a body. It does not allocate.
+// Of returns the digest of a body. The call does not allocate.
 func Of(body string) Sum { return md5.Sum(textview.Bytes(body)) }
 
 // Is reports whether hexDigest is the digest s in lower-case hexadecimal, the form of the
-// SQS field MD5OfMessageBody. Is does not allocate.
+// SQS field MD5OfMessageBody. The call does not allocate.
 func (s Sum) Is(hexDigest string) bool {
 	var text [2 * md5.Size]byte
 	hex.Encode(text[:], s[:])

@@ -78,8 +78,8 @@ func (c *checks) settings(ctx context.Context) error {
 	return c.sqlite(ctx)
 }
 
-// sqlite checks the settings of one connection to a SQLite database. Settings in the data
-// source name apply to every connection.
+// sqlite checks the settings of one connection to a SQLite database. This is enough,
+// because settings in the data source name apply to every connection.
 func (c *checks) sqlite(ctx context.Context) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 // Key is a deduplication ID in its scope, made by [Window.Key] and valid for that window
 // only.
 //
-// A Key is a fingerprint of 128 bits. Texts would need twice the memory, and the garbage
-// collector would visit each text. Two IDs with one fingerprint would lose an event, so a
-// Key comes from a SHA-256. Among the 21 million IDs of the busiest queue, two keys collide
-// with a chance of 1 in 10^24.
+// A Key is a fingerprint of 128 bits. The IDs themselves would need twice the memory, and
+// the garbage collector would visit each ID. Two IDs with one fingerprint would lose an
+// event, so a Key comes from a SHA-256. Among the 21 million IDs of the busiest queue, two
+// keys collide with a chance of 1 in 10^24.
 //
 // The window hashes a random secret before each ID. So a sender cannot choose IDs that all
 // fall into the same bucket of the index.

@@ -1,6 +1,6 @@
 // Command release prepares a release of the repository's modules. It publishes nothing.
 //
-//	go run ./release v0.2.0          # what is missing, or the commands that publish it
+//	go run ./release v0.2.0          # print the missing steps, or else the commands to publish
 //	go run ./release v0.2.0 folder   # pack each module into a folder, for GOPROXY=file://folder
 package main
 

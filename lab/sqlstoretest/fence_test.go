@@ -81,8 +81,8 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Any decision except New means that the key has a record. The transaction
-			// did commit, and only the confirmation was lost.
+			// Any decision except New means that the key has a record: the transaction above
+			// was committed, and only its confirmation was lost.
 			if living.Decision != idempotency.New {
 				continue
 			}

@@ -85,10 +85,9 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// The store has recorded the event with other bytes than the claim has. Prepare finds this
-// out, and then the store fails. With FailOpen, Ask permits attempts without the store, but
-// only with the recorded bytes. So Ask returns store.Other, and permits the attempt only
-// after Adopt.
+// Prepare finds that the store has recorded the event with other bytes. Then the store
+// fails. With FailOpen, Ask permits attempts without the store, but not with bytes known to
+// differ: Ask returns store.Other until Adopt has replaced the bytes.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)

@@ -20,8 +20,8 @@ import (
 type Kind string
 
 const (
-	// Auto detects the kind of the first line that is a JSON object and fits the flags. All
-	// later lines must have the same kind.
+	// Auto takes the kind of the first JSON object that agrees with the flags: each kind
+	// requires some flags and permits no others. All later lines must have the same kind.
 	Auto Kind = "auto"
 
 	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and

@@ -77,8 +77,9 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// With [Auto], the first object that fits the flags sets the kind of all lines. Line 1 is
-// an envelope and does not fit the flags. It sets no kind, so line 2 may be a payload.
+// With [Auto], the first object that agrees with the flags sets the kind of all lines. Line 1
+// is an envelope, and the flags are those for payloads. So line 1 sets no kind, and line 2
+// may be a payload.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

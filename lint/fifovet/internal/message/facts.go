@@ -35,10 +35,10 @@ type paramSink struct {
 	// for arguments that become bodies or attributes.
 	ContentBased bool
 
-	// The field Unless identifies the function's parameter for the deduplication ID. It is
-	// zero without such a parameter. With the parameter, ContentBased has no effect: the
-	// argument in each call decides instead. A call sends a message without an ID only if
-	// this argument is empty or may be nil.
+	// The field Unless identifies the function's parameter for the deduplication ID, or is
+	// zero if the function has none. With such a parameter, ContentBased has no effect: the
+	// argument in each call decides. If the argument is empty or may be nil, the call sends
+	// a message without an ID.
 	Unless dedupParam
 
 	// Many is true if the argument becomes part of several messages.

@@ -69,8 +69,8 @@ type attempt struct {
 }
 
 // attempts returns the sends of the message with the value u. The instruction sourceCall
-// calls the clock or random source. If its function returns the message to a caller, and
-// the caller sends it, the attempt has the caller's call instead of sourceCall.
+// calls the clock or random source. If the function with sourceCall returns the message to a
+// caller that sends the message, attempt.sourceCall is the caller's call of this function.
 func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -120,7 +120,7 @@ func (p *audit) isRetried(try attempt, levels int) (token.Pos, bool) {
 	return token.NoPos, false
 }
 
-// callers returns the calls of a function in this package, except its recursive calls.
+// callers returns the instructions of this package that call fn, except in fn itself.
 func (p *audit) callers(fn *ssa.Function) []ssa.CallInstruction {
 	return slices.DeleteFunc(slices.Clone(p.Direct[fn]), func(c ssa.CallInstruction) bool { return c.Parent() == fn })
 }
