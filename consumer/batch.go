@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -226,19 +225,6 @@ func (e *engine) end(b *groupBatch) {
 	e.flush(false)
 	e.checkIdle()
 }
-
-// answerRequest answers the waiting request of an operator, if there is one.
-func (b *groupBatch) answerRequest(err error) {
-	select {
-	case o := <-b.requests:
-		o.done <- err
-	default:
-	}
-}
-
-// endCause returns the reason why a batch must end: the cause of its context, or ErrShutdown
-// if its context has not ended.
-func (b *groupBatch) endCause() error { return cmp.Or(context.Cause(b.ctx), ErrShutdown) }
 
 // noteOutcome counts and logs an attempt.
 func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {

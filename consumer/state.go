@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -164,6 +165,19 @@ type schedule struct {
 	// then has fewer received messages to deliver again.
 	singleUntil, aloneUntil time.Time
 }
+
+// answerRequest answers the waiting request of an operator, if there is one.
+func (b *groupBatch) answerRequest(err error) {
+	select {
+	case o := <-b.requests:
+		o.done <- err
+	default:
+	}
+}
+
+// endCause returns the reason why a batch must end: the cause of its context, or ErrShutdown
+// if its context has not ended.
+func (b *groupBatch) endCause() error { return cmp.Or(context.Cause(b.ctx), ErrShutdown) }
 
 // waiter is a batch that waits until it may call the handler.
 type waiter struct {

@@ -151,7 +151,10 @@ func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) 
 	if news {
 		fresh.Status, fresh.Sent = f.Status, f.Sent
 		if fresh.Sent.To.IsZero() {
-			fresh.Sent.To = now
+			if p.newsSince.IsZero() {
+				p.newsSince = now
+			}
+			fresh.Sent.To = p.newsSince
 		}
 	}
 	next := r.apply(t.queue, &fresh, fresh.decideNow(r.plan.Options, now))

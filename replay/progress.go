@@ -18,6 +18,9 @@ type progress struct {
 	// doubtSince is the start of the first attempt in doubt, or zero.
 	doubtSince time.Time
 	retried    bool // another attempt followed
+	// newsSince is the time at which a recheck first found news of the source without a
+	// time, or zero. It is not in the journal.
+	newsSince time.Time
 	// noResend is true if SQS stored altered content and might suppress a resend as a
 	// duplicate.
 	noResend bool

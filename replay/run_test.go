@@ -299,6 +299,27 @@ func TestDriftWithinTheWindow(t *testing.T) {
 	}
 }
 
+// The plan says that an item is pending, but the source now says that it was delivered,
+// without a time. With WindowWait, the run waits once until SQS has certainly forgotten the
+// delivery, and then sends the item.
+func TestNewsWithoutATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := func(l replay.Line) replay.Source {
+			text := encode(t, []replay.Line{l})
+			return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
+		}
+		planned, delivered := line(t, "a", "g"), line(t, "a", "g")
+		delivered.Status = replay.StatusDelivered
+		plan := newPlan(t, source(planned), replay.Options{Redeliver: true, Window: replay.WindowWait}, time.Now())
+		q := newQueue(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+		defer cancel()
+		report, err := start(ctx, plan, replay.Config{Source: source(delivered), Sender: newProducer(t, q, q.URL())})
+		require.NoError(t, err)
+		assert.Equal(t, 1, report.Sent)
+	})
+}
+
 // A killed run may have sent an item. The next run finds a different message, or none, and
 // makes no attempt. The item stays in doubt: a further run with the right message resends it
 // only while SQS recognises the resend.

@@ -4,6 +4,7 @@ package sqstest
 // messages in a queue. The fake can limit both, and then refuses a send with OverLimit.
 
 import (
+	"errors"
 	"sync/atomic"
 )
 
@@ -47,6 +48,7 @@ type usage struct {
 	server          *Server
 	bounds          Bounds
 	messages, bytes atomic.Int64
+	forgotten       atomic.Int64 // deleted messages that queues have forgotten
 }
 
 // fits reports whether the additional messages and bytes are within the bounds.
@@ -77,33 +79,58 @@ func (s *Server) SetBounds(b Bounds) {
 }
 
 // countIn moves the count of the queue's messages from the previous counter to u. From
-// now on the queue counts its messages in u.
+// now on the queue counts its messages in u. A deleted queue counts nowhere.
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.gone.Load() {
+		u = nil
+	}
 	q.usage.Load().add(-int64(len(q.stored)), -q.storedBytes)
 	q.usage.Store(u)
 	u.add(int64(len(q.stored)), q.storedBytes)
 }
 
-// makeRoom removes expired messages from all queues of the server, and forgets deleted
-// messages (Config.DiscardDeleted), if the additional messages and bytes would exceed a
-// bound. The caller holds no lock.
-func (q *Queue) makeRoom(messages, bytes int64) {
-	u := q.usage.Load()
-	if u.fits(messages, bytes) {
-		return
-	}
-	for _, full := range u.server.Queues() {
-		full.mu.Lock()
-		full.settle(full.now())
-		full.forgetDeleted()
-		full.mu.Unlock()
+// withRoom calls f with q.mu locked. If f returns OverLimit, withRoom makes room, and calls
+// f again if any queue has forgotten messages meanwhile. The caller holds no lock.
+func withRoom[O any](q *Queue, f func() (O, error)) (O, error) {
+	for {
+		q.mu.Lock()
+		u := q.usage.Load()
+		before := u.countForgotten()
+		out, err := f()
+		q.mu.Unlock()
+		var full *apiError
+		if u == nil || !errors.As(err, &full) || full.class != overLimit {
+			return out, err
+		}
+		u.makeRoom()
+		if u.countForgotten() == before && q.usage.Load() == u {
+			return out, err
+		}
 	}
 }
 
+// makeRoom removes expired messages from all queues of the server, and forgets deleted
+// messages (Config.DiscardDeleted).
+func (u *usage) makeRoom() {
+	for _, q := range u.server.Queues() {
+		q.mu.Lock()
+		q.settle(q.now())
+		q.forgetDeleted()
+		q.mu.Unlock()
+	}
+}
+
+func (u *usage) countForgotten() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.forgotten.Load()
+}
+
 // refuseBeyondBounds returns an error if the additional messages and bytes exceed a bound
-// of the server. The caller has called makeRoom, and holds q.mu.
+// of the server. The caller holds q.mu, and calls withRoom around the send.
 func (q *Queue) refuseBeyondBounds(messages, bytes int64) *apiError {
 	u := q.usage.Load()
 	if u.fits(messages, bytes) {

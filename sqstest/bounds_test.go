@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,36 @@ func TestBounds(t *testing.T) {
 			q.sendAll("g", "2")
 		}},
 	})
+}
+
+// Eight senders delete what they send. At most eight messages are undeleted, so a server
+// with room for nine refuses no send.
+func TestBoundsWithConcurrentSends(t *testing.T) {
+	s := sqstest.NewServer()
+	s.SetBounds(sqstest.Bounds{Messages: 9, DiscardDeleted: true})
+	q := testAccount{t, s, s}.create("a")
+	var senders sync.WaitGroup
+	for range 8 {
+		senders.Go(func() {
+			for range 500 {
+				if _, err := q.queue.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("a"), MessageBody: aws.String("x")}); !assert.NoError(t, err) {
+					return
+				}
+				for received := false; !received; {
+					out, err := q.queue.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String("a")})
+					if !assert.NoError(t, err) {
+						return
+					}
+					for _, m := range out.Messages {
+						received = true
+						_, err := q.queue.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String("a"), ReceiptHandle: m.ReceiptHandle})
+						assert.NoError(t, err)
+					}
+				}
+			}
+		})
+	}
+	senders.Wait()
 }
 
 // Memory does not grow with tens of thousands of sent, received and deleted messages,

@@ -99,10 +99,7 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 		return nil, err
 	}
 	p := prepare(set, e, callerOf(ctx).trace)
-	q.makeRoom(1, p.size())
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	m, err := q.accept(q.now(), set, p)
+	m, err := withRoom(q, func() (*message, error) { return q.accept(q.now(), set, p) })
 	if err != nil {
 		return nil, err
 	}
@@ -166,24 +163,12 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		sends = append(sends, prepare(set, e, callerOf(ctx).trace))
 	}
 
-	total := int64(0)
-	for _, p := range sends {
-		total += p.size()
+	accepted, err := withRoom(q, func() ([]*message, error) { return q.acceptAll(set, sends) })
+	if err != nil {
+		return nil, err
 	}
-	q.makeRoom(int64(len(sends)), total)
-
-	// Lock once: the entries share the millisecond and get consecutive numbers (F-043).
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.now()
-	if err := q.refuseBeyondBounds(int64(len(sends)), total); err != nil {
-		return nil, err // the Bounds apply to the whole batch, including duplicates
-	}
-	for _, p := range sends {
-		m, err := q.accept(now, set, p)
-		if err != nil {
-			return nil, err
-		}
+	for i, p := range sends {
+		m := accepted[i]
 		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{
 			Id:                           p.Id,
 			MD5OfMessageAttributes:       p.attributesMD5,
@@ -196,6 +181,29 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	return out, nil
 }
 
+// acceptAll calls accept for all entries of a batch, or for none: the Bounds apply to the
+// whole batch, including duplicates. The entries share the millisecond and get consecutive
+// numbers (F-043). The caller holds q.mu.
+func (q *Queue) acceptAll(set *settings, sends []outgoing) ([]*message, error) {
+	total := int64(0)
+	for _, p := range sends {
+		total += p.size()
+	}
+	if err := q.refuseBeyondBounds(int64(len(sends)), total); err != nil {
+		return nil, err
+	}
+	now := q.now()
+	accepted := make([]*message, len(sends))
+	for i, p := range sends {
+		p.hasRoom = true
+		var err error
+		if accepted[i], err = q.accept(now, set, p); err != nil {
+			return nil, err
+		}
+	}
+	return accepted, nil
+}
+
 // outgoing is a valid entry of a send request, with values computed before the queue is
 // locked.
 type outgoing struct {
@@ -205,6 +213,7 @@ type outgoing struct {
 	bodyMD5                  string
 	attributesMD5, systemMD5 *string
 	trace                    string
+	hasRoom                  bool // the bounds of the server were checked for the whole batch
 }
 
 // prepare computes a message from an entry. The message has the entry's trace header, or
@@ -259,7 +268,7 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 		agesFrom:    now,
 	}
 	if !set.fifo {
-		if err := q.refuseBeyondBounds(1, m.size()); err != nil {
+		if err := q.refuseBeyondBounds(1, m.size()); err != nil && !p.hasRoom {
 			return nil, err
 		}
 		m.MessageID = newMessageID()
@@ -275,7 +284,7 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	if r, state := q.window.Lookup(now, key); state == window.Inside {
 		return q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil), nil
 	}
-	if err := q.refuseBeyondBounds(1, m.size()); err != nil {
+	if err := q.refuseBeyondBounds(1, m.size()); err != nil && !p.hasRoom {
 		return nil, err
 	}
 	m.MessageID = newMessageID()

@@ -47,7 +47,10 @@ func (q *Queue) forgetDeleted() {
 	for _, m := range q.stored {
 		q.storedBytes += m.size()
 	}
-	q.usage.Load().add(int64(len(q.stored)-before), q.storedBytes-bytes)
+	if u := q.usage.Load(); u != nil {
+		u.add(int64(len(q.stored)-before), q.storedBytes-bytes)
+		u.forgotten.Add(int64(before - len(q.stored)))
+	}
 }
 
 // tooManyDeleted reports whether the deleted messages in a list outnumber the undeleted

@@ -43,7 +43,7 @@
 //
 // To detect a step, each claim compares the clock with the largest time so far: the time
 // in the server's clock record, or a later time that this store read in an earlier call.
-// Granted claims write the clock record, at most once a second. [Config.Logger] and
+// New and reclaimed claims write the clock record, at most once a second. [Config.Logger] and
 // [Store.Stats] report steps. A step remains undetected if no claim is made until the clock
 // has passed the largest time again. A short step may also remain undetected after a
 // failover, because a failover may lose the last writes of the clock record.

@@ -321,11 +321,10 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 // Kind.
 func (m *Memory) begin(now Instant, a *Attempt) {
 	v := m.process.Admit(now, &a.event, &a.submission)
-	collides := v.Kind.Collides()
-	if a.First && !collides {
+	if a.First && !v.Kind.Collides() {
 		a.Again = v.Known.State > process.Clear
 	}
-	if collides {
+	if v.Kind.Collides() {
 		if a.Collision = m.collision(v); !a.SendAnyway {
 			a.Kind = Collide
 			return
@@ -334,15 +333,16 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	}
 	switch v.Kind {
 	case process.Go:
-		a.Kind = Go
+		if a.Kind = Go; a.answer.Kind == store.Unclaimed {
+			m.claims.CountUnclaimed()
+		}
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Retained:
 		a.Kind, a.Delay = Wait, retainedDelay
-		if collides {
-			// Each later call of Admit finds this collision again, so report it only once,
-			// with the Kind Go. A collision found only by the store is reported now,
-			// because the store is not asked again.
+		if a.answer.Kind != store.Conflict {
+			// A later call of Admit finds this collision again, and reports it with the Kind
+			// Go. The store, in contrast, is not asked again: report its collision now.
 			a.Collision = Collision{}
 		}
 	default:

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,42 +105,77 @@ func TestSuspensionAndCollision(t *testing.T) {
 }
 
 // With SendAnyway, a collision that the store found is reported once, even if the
-// submission then has to wait because of a suspension.
+// submission then has to wait because of a suspension. This is true also if this process
+// found a collision at first, and has no collision at the end of the wait.
 func TestSuspensionAndCollisionInStore(t *testing.T) {
+	for _, also := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			at := clock.Reading{Wall: time.Now()}
+			options := Options{Clock: clock.Simulated(func() clock.Reading { return at }), Store: new(idempotency.Memory), Policy: newPolicy(t)}
+			otherProcess, m := New(options), New(options)
+			defer func() { _, _ = otherProcess.Close(t.Context()) }()
+			defer func() { _, _ = m.Close(t.Context()) }()
+			require.Equal(t, Go, admit(t, otherProcess, claimed(t, otherProcess, "k", "x")).Kind)
+			underWay := claimed(t, m, "k", "under way")
+			if also {
+				require.Equal(t, Go, admit(t, m, underWay).Kind)
+			}
+			earlier, waits := claimed(t, m, "k", "b"), claimed(t, m, "k", "b")
+			require.Equal(t, OtherPayload, admit(t, m, earlier).Collision.Reuse)
+			m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
+			at.Asleep += time.Hour
+			at.Wall = at.Wall.Add(time.Hour)
+			later := claimed(t, m, "k", "b")
+			first := admit(t, m, later)
+			require.Equal(t, Wait, first.Kind)
+			require.Equal(t, OtherPayload, first.Collision.Reuse)
+			if also {
+				m.Attempted([]Ended{{Record: underWay, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
+				m.Conclude(underWay, false, false)
+				m.Release(underWay, false)
+			}
+			at.Awake += 2 * time.Minute
+			last := admit(t, m, later)
+			assert.Equal(t, Go, last.Kind)
+			assert.Equal(t, NoReuse, last.Collision.Reuse)
+			assert.NotEqual(t, Unknown, m.Conclude(waits, false, false).State)
+		})
+	}
+}
+
+// claimed returns a submission with a claim. SendAnyway is set.
+func claimed(t *testing.T, m *Memory, key, body string) *Record {
+	r := &Record{SendAnyway: true}
+	require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: key}, idempotency.FingerprintOf("test/1", []byte(body)), Message{}, idempotency.Dataset{}))
+	m.Identify(r, key, "g", body, body, [32]byte{})
+	return r
+}
+
+type failingStore struct{ idempotency.Store }
+
+var errDown = errors.New("down")
+
+func (failingStore) ClaimBatch(context.Context, []idempotency.Claim) ([]idempotency.Outcome, error) {
+	return nil, errDown
+}
+
+func (failingStore) Lookup(context.Context, ...idempotency.Key) ([]idempotency.Record, error) {
+	return nil, errDown
+}
+
+// With FailOpen, Unclaimed counts the attempts that start while the store fails. Attempts
+// that are held or refused do not count.
+func TestUnclaimedCountsStartedAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		at := clock.Reading{Wall: time.Now()}
-		options := Options{Clock: clock.Simulated(func() clock.Reading { return at }), Store: new(idempotency.Memory), Policy: newPolicy(t)}
-		open := func() *Memory {
-			m := New(options)
-			t.Cleanup(func() { _, _ = m.Close(context.Background()) })
-			return m
-		}
-		submit := func(m *Memory, body string) *Record {
-			r := &Record{SendAnyway: true}
-			require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: "k"}, idempotency.FingerprintOf("test/1", []byte(body)), Message{}, idempotency.Dataset{}))
-			m.Identify(r, "k", "g", body, body, [32]byte{})
-			return r
-		}
-		otherProcess, m := open(), open()
-		require.Equal(t, Go, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
-		earlier, waits := submit(m, "b"), submit(m, "b")
-		require.Equal(t, OtherPayload, admit(t, m, earlier).Collision.Reuse)
-		m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
-		at.Asleep += time.Hour
-		at.Wall = at.Wall.Add(time.Hour)
-		later := submit(m, "b")
-		reports, j := 0, Judgement{}
-		for range 121 {
-			if j = admit(t, m, later); j.Collision.Reuse != NoReuse {
-				reports++
-			}
-			if j.Kind != Wait {
-				break
-			}
-			at.Awake += time.Second
-		}
-		assert.Equal(t, Go, j.Kind)
-		assert.Equal(t, 1, reports)
-		assert.NotEqual(t, Unknown, m.Conclude(waits, false, false).State)
+		m := New(Options{MaxKeys: 1, Store: failingStore{new(idempotency.Memory)}, FailOpen: true, Policy: newPolicy(t)})
+		defer func() { _, _ = m.Close(t.Context()) }()
+		require.Equal(t, Go, admit(t, m, claimed(t, m, "k", "one")).Kind)
+		refused, held := claimed(t, m, "k", "two"), claimed(t, m, "l", "three")
+		refused.SendAnyway = false
+		a := []Attempt{{Record: refused, First: true}, {Record: held, First: true, Follows: true}}
+		m.Admit(t.Context(), a)
+		require.Equal(t, []Kind{Collide, Hold}, []Kind{a[0].Kind, a[1].Kind})
+		require.ErrorIs(t, admit(t, m, held).Err, ErrFull)
+		assert.EqualValues(t, 1, m.StoreStats().Unclaimed)
 	})
 }

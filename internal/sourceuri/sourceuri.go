@@ -161,7 +161,7 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 			return "", "query contains a % that is not followed by two hexadecimal digits; write it as %25"
 		case isSignature(name):
 			return "", "a signed URL, which is a secret and changes with each signing; use the URI without its signature"
-		case !slices.Contains(declared, name) && strings.Trim(rawValue, "=") == "":
+		case !slices.Contains(declared, name) && strings.Trim(value, "=") == "":
 			// Do not quote the name: a parameter without a value may be a secret token, also
 			// a token in base64 with "=" at its end.
 			return "", "a query parameter without a value is not declared; remove it, or add it to QueryParameters if it distinguishes two sources"

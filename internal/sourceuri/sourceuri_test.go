@@ -102,6 +102,7 @@ func TestRefusals(t *testing.T) {
 		{"bad escape in the name of a parameter", "https://h/a?%hunter2=1", "%25"},
 		{"a query that is a token", "https://h/a?hunter2", "without a value"},
 		{"a query that is a token in base64", "https://h/a?c2VjcmV0Cg==", "query parameter without a value"},
+		{"a query that is a token in base64, half encoded", "https://h/a?c2VjcmV0Cg=%3D", "query parameter without a value"},
 		{"a query that is a token with one =", "https://h/a?c2VjcmV0Cg=", "query parameter without a value"},
 		{"undeclared parameter", "https://h/a?token_of_session=hunter2", `"token_of_session" is not declared`},
 		{"long undeclared parameter", "https://h/a?" + long + "=hunter2", `"` + long[:32] + `"... is not declared`},

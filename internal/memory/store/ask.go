@@ -113,7 +113,6 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			for _, i := range asked {
 				claims[i].maybeGranted = claims[i].maybeGranted || ambiguous
 				judgements[i] = c.failed(claims[i], err)
-				c.counts.addUnclaimed(judgements[i])
 			}
 			return
 		}
@@ -130,7 +129,6 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			}
 			c.counts.add(out)
 			judgements[i] = c.judge(k, begin, out)
-			c.counts.addUnclaimed(judgements[i])
 			c.reportDriftOnce(k, &judgements[i])
 		}
 		asked = again

@@ -59,13 +59,6 @@ func (c *counts) add(out idempotency.Outcome) {
 	}
 }
 
-// addUnclaimed counts an attempt if its judgement is Unclaimed.
-func (c *counts) addUnclaimed(v Judgement) {
-	if v.Kind == Unclaimed {
-		c.unclaimed.Add(1)
-	}
-}
-
 // Stats returns the counts.
 func (c *Claimant) Stats() Stats {
 	c.mu.Lock()
@@ -80,6 +73,10 @@ func (c *Claimant) Stats() Stats {
 		Unrecorded: n.unrecorded.Load(),
 	}
 }
+
+// CountUnclaimed counts an attempt that starts without a claim, after the judgement
+// Unclaimed.
+func (c *Claimant) CountUnclaimed() { c.counts.unclaimed.Add(1) }
 
 // CountUnrecorded counts a receipt that the producer reported although the store has no
 // record of the event.
