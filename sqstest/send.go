@@ -267,35 +267,32 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 		sentAt:      now,
 		agesFrom:    now,
 	}
-	if !set.fifo {
-		if err := q.refuseBeyondBounds(1, m.size()); err != nil && !p.hasRoom {
+	var key window.Key
+	if set.fifo {
+		key = q.dedupKey(now, set, m.GroupID, p.id)
+		if r, state := q.window.Lookup(now, key); state == window.Inside {
+			return q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil), nil
+		}
+	}
+	if !p.hasRoom {
+		if err := q.refuseBeyondBounds(1, m.size()); err != nil {
 			return nil, err
 		}
-		m.MessageID = newMessageID()
-		m.sequence = q.nextSequence(now) // for the order in the queue; a standard queue does not report it (F-040)
-		delay := set.delay
-		if p.DelaySeconds != nil {
-			delay = time.Duration(*p.DelaySeconds) * time.Second
-		}
-		q.keep(now, m, delay)
-		return m, nil
-	}
-	key := q.dedupKey(now, set, m.GroupID, p.id)
-	if r, state := q.window.Lookup(now, key); state == window.Inside {
-		return q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil), nil
-	}
-	if err := q.refuseBeyondBounds(1, m.size()); err != nil && !p.hasRoom {
-		return nil, err
 	}
 	m.MessageID = newMessageID()
-	m.sequence = q.nextSequence(now)
-	m.SequenceNumber = formatSequence(m.sequence)
-	if err := q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))}); err != nil {
-		return nil, internalFailure.because("%v", err)
+	m.sequence = q.nextSequence(now) // a standard queue does not report it (F-040)
+	delay := set.delay
+	if set.fifo {
+		m.SequenceNumber = formatSequence(m.sequence)
+		if err := q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))}); err != nil {
+			return nil, internalFailure.because("%v", err)
+		}
+	} else if p.DelaySeconds != nil {
+		// In a FIFO queue, a delay of zero in the entry does not override the queue's delay
+		// (F-075).
+		delay = time.Duration(*p.DelaySeconds) * time.Second
 	}
-	// In a FIFO queue, a delay of zero in the entry does not override the queue's delay
-	// (F-075).
-	q.keep(now, m, set.delay)
+	q.keep(now, m, delay)
 	return m, nil
 }
 

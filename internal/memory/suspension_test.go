@@ -36,14 +36,7 @@ func TestSuspension(t *testing.T) {
 			at := clock.Reading{Wall: time.Now()}
 			m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at }), Store: s, Policy: policy})
 			defer func() { _, _ = m.Close(t.Context()) }()
-			submit := func() *Record {
-				r := new(Record)
-				if s != nil {
-					require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: "k"}, idempotency.FingerprintOf("test/1", []byte("b")), Message{}, idempotency.Dataset{}))
-				}
-				m.Identify(r, "k", "g", "b", "b", [32]byte{})
-				return r
-			}
+			submit := func() *Record { return submission(t, m, new(Record), "k", "b") }
 			first, waits := submit(), submit()
 			require.Equal(t, Go, admit(t, m, first).Kind)
 			m.Attempted([]Ended{{Record: first, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.Stored, MessageID: "m"}}}, Lead{})
@@ -80,11 +73,7 @@ func TestSuspension(t *testing.T) {
 func TestSuspensionAndCollision(t *testing.T) {
 	at := clock.Reading{Wall: time.Now()}
 	m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at })})
-	submit := func(body string) *Record {
-		r := &Record{SendAnyway: true}
-		m.Identify(r, "k", "g", body, body, [32]byte{})
-		return r
-	}
+	submit := func(body string) *Record { return submission(t, m, &Record{SendAnyway: true}, "k", body) }
 	require.Equal(t, Go, admit(t, m, submit("under way")).Kind)
 	other := submit("b")
 	assert.NotZero(t, admit(t, m, other).Collision)
@@ -115,17 +104,20 @@ func TestSuspensionAndCollisionInStore(t *testing.T) {
 			otherProcess, m := New(options), New(options)
 			defer func() { _, _ = otherProcess.Close(t.Context()) }()
 			defer func() { _, _ = m.Close(t.Context()) }()
-			require.Equal(t, Go, admit(t, otherProcess, claimed(t, otherProcess, "k", "x")).Kind)
-			underWay := claimed(t, m, "k", "under way")
+			submit := func(m *Memory, body string) *Record {
+				return submission(t, m, &Record{SendAnyway: true}, "k", body)
+			}
+			require.Equal(t, Go, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
+			underWay := submit(m, "under way")
 			if also {
 				require.Equal(t, Go, admit(t, m, underWay).Kind)
 			}
-			earlier, waits := claimed(t, m, "k", "b"), claimed(t, m, "k", "b")
+			earlier, waits := submit(m, "b"), submit(m, "b")
 			require.Equal(t, OtherPayload, admit(t, m, earlier).Collision.Reuse)
 			m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
 			at.Asleep += time.Hour
 			at.Wall = at.Wall.Add(time.Hour)
-			later := claimed(t, m, "k", "b")
+			later := submit(m, "b")
 			first := admit(t, m, later)
 			require.Equal(t, Wait, first.Kind)
 			require.Equal(t, OtherPayload, first.Collision.Reuse)
@@ -143,10 +135,12 @@ func TestSuspensionAndCollisionInStore(t *testing.T) {
 	}
 }
 
-// claimed returns a submission with a claim. SendAnyway is set.
-func claimed(t *testing.T, m *Memory, key, body string) *Record {
-	r := &Record{SendAnyway: true}
-	require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: key}, idempotency.FingerprintOf("test/1", []byte(body)), Message{}, idempotency.Dataset{}))
+// submission makes the record r a submission of an event to m. If m has a store, the
+// submission has a claim.
+func submission(t *testing.T, m *Memory, r *Record, key, body string) *Record {
+	if m.claims != nil {
+		require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: key}, idempotency.FingerprintOf("test/1", []byte(body)), Message{}, idempotency.Dataset{}))
+	}
 	m.Identify(r, key, "g", body, body, [32]byte{})
 	return r
 }
@@ -169,9 +163,9 @@ func TestUnclaimedCountsStartedAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Options{MaxKeys: 1, Store: failingStore{new(idempotency.Memory)}, FailOpen: true, Policy: newPolicy(t)})
 		defer func() { _, _ = m.Close(t.Context()) }()
-		require.Equal(t, Go, admit(t, m, claimed(t, m, "k", "one")).Kind)
-		refused, held := claimed(t, m, "k", "two"), claimed(t, m, "l", "three")
-		refused.SendAnyway = false
+		submit := func(key, body string) *Record { return submission(t, m, new(Record), key, body) }
+		require.Equal(t, Go, admit(t, m, submit("k", "one")).Kind)
+		refused, held := submit("k", "two"), submit("l", "three")
 		a := []Attempt{{Record: refused, First: true}, {Record: held, First: true, Follows: true}}
 		m.Admit(t.Context(), a)
 		require.Equal(t, []Kind{Collide, Hold}, []Kind{a[0].Kind, a[1].Kind})

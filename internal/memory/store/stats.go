@@ -13,8 +13,8 @@ type Stats struct {
 	OverQuota                                      int64 // claims not granted
 	Drifts                                         int64
 
-	// Unclaimed counts attempts that Options.FailOpen permitted without a claim in the
-	// store. Errors counts failed store calls. Stale counts results and releases that the
+	// Unclaimed counts attempts that started without a claim in the store
+	// (Options.FailOpen). Errors counts failed store calls. Stale counts results and releases that the
 	// store refused, because their claims were not current any more
 	// ([idempotency.ErrStaleClaim]).
 	Unclaimed, Errors, Stale int64
