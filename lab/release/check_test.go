@@ -16,7 +16,7 @@ import (
 // ready has the files of a module ready for release as v0.2.0.
 var ready = map[string]string{
 	"go.go":                 "package x\n\nconst Version = \"0.2.0\"\n",
-	"CHANGELOG.md":          "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2025-12-04\n\n- all of it\n",
+	"CHANGELOG.md":          "# Changelog\n\nThe format.\n\n## 0.2.0 - 2025-12-04\n\n- all of it\n\n## 0.1.0 - 2025-01-01\n",
 	"docs/guide/linting.md": "plugins:\n  - module: x\n    version: v0.2.0\n",
 }
 
@@ -78,8 +78,10 @@ func TestEachItemIsMissed(t *testing.T) {
 		"another form":       {version: "0.2.0", missing: "semantic version"},
 		"constant":           {version: "v0.2.0", file: "go.go", text: "package x\n\nconst Version = \"0.1.0\"\n", missing: "the constant"},
 		"no constant":        {version: "v0.2.0", file: "go.go", text: "package x\n", missing: "the constant"},
-		"no section":         {version: "v0.2.0", file: "CHANGELOG.md", text: "## Unreleased\n\n## 0.1.0 - 2025-01-01\n", missing: "CHANGELOG.md has"},
-		"unreleased entries": {version: "v0.2.0", file: "CHANGELOG.md", text: "## Unreleased\n\n- more\n\n## 0.2.0 - 2025-12-04\n", missing: "Unreleased"},
+		"no section":         {version: "v0.2.0", file: "CHANGELOG.md", text: "# Changelog\n\n## 0.1.0 - 2025-12-04\n", missing: "CHANGELOG.md"},
+		"no date":            {version: "v0.2.0", file: "CHANGELOG.md", text: "# Changelog\n\n## 0.2.0 - unreleased\n", missing: "CHANGELOG.md"},
+		"an old date":        {version: "v0.2.0", file: "CHANGELOG.md", text: "# Changelog\n\n## 0.2.0 - 2025-12-03\n", missing: "CHANGELOG.md"},
+		"unreleased entries": {version: "v0.2.0", file: "CHANGELOG.md", text: "# Changelog\n\n## 0.3.0 - unreleased\n\n- more\n\n## 0.2.0 - 2025-12-04\n", missing: "CHANGELOG.md"},
 		"plugin":             {version: "v0.2.0", file: "docs/guide/linting.md", text: "    version: v0.1.0\n", missing: "linting.md"},
 		"changes": {version: "v0.2.0", missing: "committed", run: func(_ string, args ...string) (string, error) {
 			return map[string]string{"status": " M README.md"}[args[0]], nil
@@ -115,7 +117,7 @@ func TestEachItemIsMissed(t *testing.T) {
 				tc.modules = modules
 			}
 			var out strings.Builder
-			done := report(&out, tc.version, tc.modules, checks(root, tc.version, tc.modules, tc.run))
+			done := report(&out, tc.version, tc.modules, checks(root, tc.version, "2025-12-04", tc.modules, tc.run))
 			assert.Equal(t, tc.missing == "", done, out.String())
 			if tc.missing == "" {
 				root, tool := strings.Index(out.String(), "git push origin v0.2.0 "), strings.Index(out.String(), "git push origin cmd/tool/v0.2.0 ")

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -66,7 +67,7 @@ func printChecks(w io.Writer, root, version string) error {
 	if err != nil {
 		return err
 	}
-	list := checks(root, version, modules, func(name string, args ...string) (string, error) { return run(root, name, args...) })
+	list := checks(root, version, time.Now().UTC().Format(time.DateOnly), modules, func(name string, args ...string) (string, error) { return run(root, name, args...) })
 	if !report(w, version, modules, list) {
 		return errNotReady
 	}
@@ -84,9 +85,10 @@ func run(dir, name string, args ...string) (string, error) {
 // check is one item of the checklist. The field `problem` is empty if the item is done.
 type check struct{ name, problem string }
 
-// checks runs the checklist of a release for the modules below the folder root. The last
-// item takes minutes and runs only if the items before it are done.
-func checks(root, version string, modules []released, run func(name string, args ...string) (string, error)) []check {
+// checks runs the checklist of a release for the modules below the folder root. The
+// parameter `today` is the date of the release, in UTC. The last item takes minutes and
+// runs only if the items before it are done.
+func checks(root, version, today string, modules []released, run func(name string, args ...string) (string, error)) []check {
 	number := strings.TrimPrefix(version, "v")
 	contains := func(file, pattern string) string {
 		text, err := os.ReadFile(filepath.Join(root, file)) // #nosec G304 -- the files named in this function
@@ -117,8 +119,7 @@ func checks(root, version string, modules []released, run func(name string, args
 	list = append(
 		list,
 		check{"the constant Version has it", checkConstant(root, number)},
-		check{"CHANGELOG.md has a section with its date", contains("CHANGELOG.md", `(?m)^## \[?`+quoted+`\]? - \d{4}-\d\d-\d\d$`)},
-		check{"nothing is left under Unreleased", contains("CHANGELOG.md", `(?m)^## \[?Unreleased\]?\n+## `)},
+		check{"the first section of CHANGELOG.md has it, with the date of today", contains("CHANGELOG.md", `\A# Changelog\n(?:[^#\n].*\n|\n)*## `+quoted+` - `+today+`\n`)},
 		check{"docs/guide/linting.md names it for the golangci-lint plugin", contains("docs/guide/linting.md", `(?m)^    version: v`+quoted+`$`)},
 		check{"the modules require each other at this version, without replace lines", strings.Join(problems(modules, version), "\n")},
 		check{"everything is committed", silent("not committed", "git", "status", "--porcelain")},
