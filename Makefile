@@ -3,13 +3,19 @@ GO       ?= go
 FUZZTIME ?= 30s
 SOAK     ?= 2m
 SEEDS    ?= 5000
+VALUES   ?= 100000
 WINDOW_IDS ?= 900000
 SIMULATE_LINES ?= 10000000
 
-# The folders of all modules, from go.work. OTHERS are the modules beside the root
-# module.
+# The folders of all modules, from go.work. The packages of all of them are "work".
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
-OTHERS  = $(filter-out $(CURDIR),$(MODULES))
+
+# Reads the output of go test and its exit code.
+REPORT = awk -f internal/tools/report.awk
+
+# The packages that the race detector does not see: those without goroutines, and lab, whose
+# databases take minutes to build for it.
+SEQUENTIAL = 'sqsfifo/(deploy|docs|examples|lab|lint/fifovet|lint/golangci|canonicaljson/internal|internal/(attempt|attrname|digest|directive|foreign|messageline|pacer|queueurl|seedtest|sourceuri|sqldb|textview|tools|vet)|cmd/sqsfifo/internal/(browsertest|input|page|probe|recent|timeline))(/|$$)'
 
 .PHONY: help
 help: ## list the targets
@@ -25,11 +31,18 @@ demo-ops: ## test the alerts with promtool, and show each of them fire and end i
 	@cd lab && $(GO) run ./demoops
 
 .PHONY: test
-test: ## run all tests; those of other modules than the command in their short form
-	$(GO) test -shuffle=on ./...
-	$(GO) test -short -tags safe ./canonicaljson
-	cd cmd/sqsfifo && $(GO) test ./...
-	@set -e; for m in $(filter-out $(CURDIR)/cmd/sqsfifo,$(OTHERS)); do echo "cd $$m && $(GO) test -short ./..."; (cd $$m && $(GO) test -short ./...); done
+test: ## before each commit: every promise of all modules at its short depth, then the ten slowest packages
+	@{ code=0; $(GO) test -short -shuffle=on -vet=off -timeout 10m work || code=1; \
+		$(GO) test -short -shuffle=on -vet=off -timeout 10m -tags safe ./canonicaljson || code=1; \
+		echo "exit $$code"; } | $(REPORT)
+
+.PHONY: test-long
+test-long: ## each night: the full depth, with caches, containers, browsers, servers, golangci-lint, the installation and soak; says what it skips (network; for some tests Node 20 with npm)
+	@! command -v npm >/dev/null || for dir in sqstest/testdata/node deploy/testdata/node reference/typescript; do \
+		npm --prefix $$dir ci --no-audit --no-fund || exit 1; done
+	@{ code=0; SQSFIFO_GOLANGCI=1 $(GO) test -v -count=1 -shuffle=on -vet=off -timeout 90m work || code=1; \
+		$(GO) test -v -count=1 -shuffle=on -vet=off -timeout 90m -tags safe ./canonicaljson || code=1; \
+		$(MAKE) soak || code=1; echo "exit $$code"; } | $(REPORT)
 
 .PHONY: test-install
 test-install: ## install the released modules of this working tree in empty folders, by the lines of the guides
@@ -42,9 +55,7 @@ flaky: ## run every package RUNS (20) times, shuffled, idle and beside a load of
 	@mkdir -p bin/flaky; failed=0; busy=; trap 'kill $$busy 2>/dev/null' EXIT; \
 	for load in idle loaded; do \
 		[ $$load = idle ] || for i in 1 2 3 4; do (while :; do :; done) & busy="$$busy $$!"; done; \
-		for m in $(MODULES); do \
-			(cd $$m && LOAD=$$load $(GO) test -p 1 -count=1 -short -shuffle=on -timeout 0 -exec "$(CURDIR)/lab/flaky/repeat.sh $(RUNS) $(CURDIR)/bin/flaky" ./...) || failed=1; \
-		done; \
+		LOAD=$$load $(GO) test -p 1 -count=1 -short -shuffle=on -timeout 0 -exec "$(CURDIR)/lab/flaky/repeat.sh $(RUNS) $(CURDIR)/bin/flaky" work || failed=1; \
 	done; exit $$failed
 
 # The released modules, and the platforms of the releases.
@@ -62,45 +73,23 @@ cross: ## build and vet each released module for each platform, and test the roo
 	done; \
 	exit $$failed
 
-.PHONY: test-stores
-test-stores: ## the stores and the outbox in full, kills of clients and servers included (minutes); says which servers are here
-	$(GO) test -count=1 ./idempotency/storetest/...
-	@for m in lab/sqlstoretest lab/outboxtest lab/outboxexample idempotency/redisstore idempotency/dynamostore; do \
-		(cd $$m && $(GO) test -count=1 -v ./...) | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'; done
-
-.PHONY: node-test
-node-test: ## the fake against AWS's SDK for JavaScript, and the dashboard against Grafana's types; needs Node 20 and npm
-	cd sqstest/testdata/node && npm ci --no-audit --no-fund
-	$(GO) test -count=1 -run 'TestNodeClient|TestFaultsFromNode' -v ./sqstest
-	cd deploy/testdata/node && npm ci --no-audit --no-fund
-	$(GO) test -count=1 -run TestDashboardHasGrafanasType -v ./deploy
-
-.PHONY: reference-test
-reference-test: ## the references in Python and TypeScript: vectors, faults, and VALUES (100,000) random values against this module; needs Python 3.9, Node 20 and npm
-	cd reference/typescript && npm ci --no-audit --no-fund
-	$(GO) test -count=1 -timeout 0 -run 'Reference|JavaScript|AFaultInEachRule|ThreeLanguages' -v ./docs/kfm -reference.values $(or $(VALUES),100000) | grep -v '^=== '
-
 .PHONY: race
-race: ## run all tests under the race detector
-	$(GO) test -race -shuffle=on -short ./...
-	cd cmd/sqsfifo && $(GO) test -race -short ./...
+race: ## run the tests of the packages with goroutines under the race detector
+	$(GO) test -race -short -shuffle=on -vet=off -timeout 20m $$($(GO) list work | grep -vE $(SEQUENTIAL))
 
 .PHONY: soak
-soak: ## send through faults for SOAK (2m); 5,000 random programs each of resends, of processes with a store and of replays; a replay and a send of 100,000 that are killed 20 times
-	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
-	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
-	$(GO) test -count=1 -timeout 0 -run '^TestStoreModel$$' -v . -store.seeds $(SEEDS) | grep -v '^ *---\|=== '
-	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
-	cd cmd/sqsfifo && $(GO) test -count=1 -timeout 0 -run '^TestSendKilled$$' -v . -send.all | grep -v '^ *---\|=== '
-
-.PHONY: simulate-system
-simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds; a tenth of them over SQLite with its ledger
-	$(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v ./internal/systemtest -system.seeds $(SEEDS) | grep -v '^ *---\|=== '
-	cd lab/sqlstoretest && $(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v . -system.seeds $$(($(SEEDS) / 10 + 1)) | grep -v '^ *---\|=== '
-
-.PHONY: simulate-consumer
-simulate-consumer: ## two million deliveries to two consumers that are killed at every step, under faults of every call
-	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./consumer/consumertest -consumer.seeds 86 -consumer.messages 6000 | grep -v '^ *---\|=== '
+soak: ## more seeds than test-long has: sends through faults for SOAK (2m); SEEDS (5000) random programs and systems; a replay and sends of 100,000 that are killed; two million deliveries; VALUES (100000) for the references
+	@code=0; soak() { echo "go test $$*"; $(GO) test -count=1 -vet=off -timeout 0 "$$@" || code=1; }; \
+	soak -run '^TestSoak$$' . -soak $(SOAK); \
+	soak -run '^TestModel$$' . -model.seeds $(SEEDS); \
+	soak -run '^TestStoreModel$$' . -store.seeds $(SEEDS); \
+	soak -run '^TestSystem$$' ./internal/systemtest -system.seeds $(SEEDS); \
+	soak -run '^TestSystem$$' ./lab/sqlstoretest -system.seeds $$(($(SEEDS) / 10 + 1)); \
+	soak -run '^TestKilled$$|^TestModel$$' ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS); \
+	soak -run '^TestSendKilled$$' ./cmd/sqsfifo -send.all; \
+	soak -run '^TestSimulation$$' ./consumer/consumertest -consumer.seeds 86 -consumer.messages 6000; \
+	soak -run 'Reference|JavaScript|AFaultInEachRule|ThreeLanguages' ./docs/kfm -reference.values $(VALUES); \
+	exit $$code
 
 .PHONY: model
 model: ## check the protocol of one event, without and with a store, with spin, if that and a C compiler are here
@@ -124,7 +113,8 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 
 .PHONY: lint
 lint: ## vet, sqsfifo vet, staticcheck, gofumpt, actionlint, phrases in comments
-	@set -e; for m in $(MODULES); do echo "vet and staticcheck in $$m"; (cd $$m && $(GO) vet ./... && $(GO) tool staticcheck ./...); done
+	$(GO) vet work
+	$(GO) tool staticcheck work
 	$(GO) build -C cmd/sqsfifo -o $(CURDIR)/bin/sqsfifo . && bin/sqsfifo vet $$($(GO) list ./... | grep -v /storetest/producertest)
 	$(GO) tool actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 	$(GO) test -C internal/tools -count=1 -run TestHabits .
@@ -209,10 +199,9 @@ release-rehearsal: ## pack each released module as the tag of VERSION (v0.1.0) w
 	@cd lab && $(GO) run ./release $(VERSION) $(abspath $(OUT))
 
 .PHONY: ci
-ci: ## what CI runs: tidy modules, lint, test, race, test-install, demo
+ci: ## what CI runs: tidy modules, lint, test, race, test-install
 	@$(call each_tidy,-diff,true)
 	$(MAKE) lint
 	$(MAKE) test
 	$(MAKE) race
 	$(MAKE) test-install
-	$(MAKE) demo
