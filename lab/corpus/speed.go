@@ -13,10 +13,13 @@ import (
 	"time"
 )
 
-// speed compares the time and memory of "sqsfifo vet" and "go vet -vettool" on all packages
-// of a module. Each command runs once without cached analysis, then three times with cached
-// analysis.
-func speed(ctx context.Context, path string) error {
+// speed compares the time and memory of "sqsfifo vet" and "go vet -vettool" on packages of
+// a module, by default on all. Each command runs once without cached analysis, then three
+// times with cached analysis.
+func speed(ctx context.Context, path string, packages []string) error {
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
 	var m module
 	for _, c := range corpus {
 		if c.path == path {
@@ -47,8 +50,8 @@ func speed(ctx context.Context, path string) error {
 		name string
 		args []string
 	}{
-		{"go vet -vettool", []string{"go", "vet", "-vettool=" + command, "-" + fresh, "./..."}},
-		{"sqsfifo vet", []string{command, "vet", "--" + strings.TrimPrefix(fresh, "sqsfifo."), "--disable=SF020", "./..."}},
+		{"go vet -vettool", append([]string{"go", "vet", "-vettool=" + command, "-" + fresh}, packages...)},
+		{"sqsfifo vet", append([]string{command, "vet", "--" + strings.TrimPrefix(fresh, "sqsfifo."), "--disable=SF020"}, packages...)},
 	}
 	for _, run := range []string{"cold", "warm", "warm", "warm"} {
 		for _, w := range ways {

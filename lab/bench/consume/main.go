@@ -12,6 +12,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -38,7 +39,6 @@ const (
 	latency = 5 * time.Millisecond
 	groups  = 100
 	workers = 16
-	rounds  = 5
 )
 
 // side is a function that consumes the queue until ctx ends. This program compares several
@@ -72,14 +72,17 @@ type figures struct {
 func (f figures) calls() float64 { return f.receives + f.deletes }
 
 func main() {
+	n := flag.Int("n", 10_000, "messages of a measurement; two fifths of them with a handler that takes 10 ms")
+	rounds := flag.Int("rounds", 5, "rounds to take the median of")
+	flag.Parse()
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "handler\tside\tmessages/s\tratio\treceives a message\tdeletes a message\tratio of calls\tprocessor time a message")
 	for _, load := range []struct {
 		work     time.Duration
 		messages int
-	}{{0, 10_000}, {10 * time.Millisecond, 4_000}} {
+	}{{0, *n}, {10 * time.Millisecond, *n * 2 / 5}} {
 		results := make([][]figures, len(sides))
-		for range rounds {
+		for range *rounds {
 			for i, s := range sides {
 				results[i] = append(results[i], measure(s.consume, load.messages, load.work))
 			}

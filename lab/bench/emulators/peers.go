@@ -27,7 +27,7 @@ const (
 	bare = "net/http alone, keeps nothing"
 )
 
-// peers are the servers to measure. BENCHMARKS.md has figures for the versions that the
+// peers are the servers to measure. docs/benchmarks.md has figures for the versions that the
 // functions below install.
 var peers = []peer{
 	{name: ours, command: sqsfifoServe},
