@@ -130,7 +130,7 @@ func TestConcurrentUse(t *testing.T) {
 	fresh := make([]int, events)
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for range workers {
+	for worker := range workers {
 		all.Go(func() {
 			for i := range events {
 				key := strconv.Itoa(i)
@@ -139,7 +139,11 @@ func TestConcurrentUse(t *testing.T) {
 				var sub process.Submission
 				m.Refresh(m.Now(), &ev, &sub)
 				for try := range 3 {
-					if v := m.Admit(m.Now(), &ev, &sub); v.Kind != process.Go {
+					v := m.Admit(m.Now(), &ev, &sub)
+					for ; v.Kind == process.Retained; v = m.Admit(m.Now(), &ev, &sub) {
+						runtime.Gosched() // an attempt of another submission is under way
+					}
+					if v.Kind != process.Go {
 						t.Error(v.Kind)
 						return
 					}
@@ -150,7 +154,7 @@ func TestConcurrentUse(t *testing.T) {
 						mu.Unlock()
 					}
 				}
-				other := m.Event(key, "g", "other", "other", [32]byte{})
+				other := m.Event(key, "g", "other"+strconv.Itoa(worker), "other", [32]byte{})
 				if i%3 == 0 && m.AdmitAnyway(m.Now(), &other, &process.Submission{}).Kind != process.Go {
 					t.Error("not admitted")
 				}

@@ -177,16 +177,3 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, process.Altered, s.state())
 	assert.Equal(t, since, s.look().Since)
 }
-
-// Two submissions send the same event at the same time. The first message is changed on
-// its way, and SQS stores the changed message. Then SQS confirms the second message. The
-// event counts as stored.
-func TestStoredAfterAltered(t *testing.T) {
-	r := newRig(t, process.Options{})
-	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")
-	a.goes()
-	b.goes()
-	a.record(altered)
-	b.record(stored("m1"))
-	assert.Equal(t, process.Stored, b.state())
-}

@@ -127,23 +127,6 @@ func TestLateEndWithoutProof(t *testing.T) {
 	}
 }
 
-// During an attempt of submission b, the machine is suspended, and the event's record
-// expires. An attempt of submission c creates a new record. When b's attempt ends, the
-// new record must not change.
-func TestAttemptOfAnEarlierInterval(t *testing.T) {
-	r := newRig(t, process.Options{})
-	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")
-	a.goes()
-	b.goes()
-	a.record(altered)
-	r.clocks.Asleep += time.Hour
-	c.goes()
-	b.record(refused)
-	assert.True(t, c.look().UnderWay)
-	c.record(refused)
-	assert.Equal(t, process.Clear, c.state())
-}
-
 func sequenceAt(at time.Time, n int64) string {
 	number := new(big.Int).Lsh(big.NewInt(1), 64)
 	return number.Add(number, big.NewInt(at.UnixMilli()*256_000+n)).String()

@@ -135,7 +135,8 @@ const (
 	Concluded
 
 	// Retained: after a suspension of the machine, an earlier submission may still need
-	// the event's old record, normally for at most two minutes. Ask again later.
+	// the event's old record, normally for at most two minutes. Ask again later. Retained
+	// is also the answer while another attempt of the event is under way.
 	Retained
 
 	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.

@@ -174,7 +174,13 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 // With the Kind Go, the attempt has begun, and the event is in doubt unless it is already
 // stored. The caller must then call Record, even without a request. Any other Kind begins
 // no attempt.
+//
+// At any time, at most one attempt of an event is under way, apart from attempts of a stored
+// event. If Record was not called for the submission's last attempt, the attempt ends here
+// without proof. If an attempt of another submission is under way, the Kind is Retained. A
+// caller that keeps message groups in order never meets the second case.
 func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
+	m.Record(now, ev, sub, Result{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.admit(now, ev, sub, false)
@@ -197,6 +203,7 @@ func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 // event. The admitted event gets a separate record, and later Admit calls find this
 // record. The other event's record does not change.
 func (m *Memory) AdmitAnyway(now Instant, ev *Event, sub *Submission) Judgement {
+	m.Record(now, ev, sub, Result{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.admit(now, ev, sub, true)
@@ -258,6 +265,8 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 	case !own.exists && byKey.exists && byKey.state() == Altered && byKey.value.body == ev.is.body:
 		// SQS would drop this event as a duplicate of the changed message.
 		return Judgement{AlteredBefore, byKey.known(now)}
+	case known.UnderWay:
+		return Judgement{Retained, known}
 	case !own.exists && sub.made > expiry && m.hidesOldRecord(now, expiry, ev, byKey.exists):
 		sub.Retained = true
 		return Judgement{Retained, known}
@@ -437,12 +446,13 @@ func (m *Memory) keep(now Instant, ev *Event, own, byKey *record) {
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, with any outcome. All attempts of the submission must have
-// ended.
+// ended; an attempt without Record ends here without proof.
 //
 // If SQS refused every attempt of every submission, the event's record is not needed: SQS
 // does not remember refused sends (F-023). Release then frees the record if the field
 // `mayFree` is set.
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
+	m.Record(now, ev, sub, Result{})
 	if !sub.mayFree {
 		return
 	}

@@ -2,7 +2,6 @@ package process_test
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
@@ -43,7 +42,7 @@ type history struct {
 	// In the states Stored and Altered, firstStart is the start of the first attempt that
 	// may have stored the message, or an earlier time at which SQS may have accepted it.
 	// lastEnd is the end of the last such attempt. If SQS has refused every attempt,
-	// firstStart is the start of the last burst (see burst).
+	// firstStart is the start of the last attempt.
 	firstStart, lastEnd process.Instant
 }
 
@@ -82,72 +81,27 @@ func (h *history) known(now process.Instant) known {
 	}
 	k := known{state: process.Clear, since: h.firstStart}
 	var end process.Instant
-	inBurst, lost, running := 0, false, 0
-	for i, t := range h.tries {
-		open, lostBefore := 0, false
-		for _, before := range h.tries[:i] {
-			if before.endStep == 0 || before.endStep > t.startStep {
-				open++
-			}
-			lostBefore = lostBefore || before.lost && before.endStep != 0 && before.endStep < t.startStep
+	lost, running := false, false
+	for _, t := range h.tries {
+		if !lost {
+			// SQS refused all earlier attempts, so t is the first attempt that may have
+			// stored the event.
+			k.since = t.start
 		}
-		if open == 0 {
-			inBurst = 0
-			if !lostBefore {
-				// All earlier attempts have ended, and SQS refused them. So t is the first
-				// attempt that may have stored the event.
-				k.since = t.start
-			}
-		}
-		inBurst++
-		lost = lost || t.lost
-		switch last := h.endOfBurst(i); {
-		case t.endStep == 0:
-			running++
-		case lost && h.overlaps(i):
-			end = max(end, last.Add(window.Request))
-		case t.lost:
-			end = max(end, t.end, t.start.Add(window.Request))
+		if running = t.endStep == 0; t.lost {
+			lost, end = true, max(end, t.end, t.start.Add(window.Request))
 		}
 	}
 	switch {
-	case running > 0:
-		k.state, k.underWay, k.over = process.InDoubt, true, now.Add(window.Request+span)
-		if k.kept = now.Add(span); lost {
+	case running:
+		k.state, k.underWay, k.over, k.kept = process.InDoubt, true, now.Add(window.Request+span), now.Add(span)
+		if lost {
 			k.kept = k.since.Add(span)
 		}
 	case lost:
 		k.state, k.over, k.kept = process.InDoubt, end.Add(span), end.Add(span)
 	}
 	return k
-}
-
-// burst returns the group of tries that contains try i. Two tries are in one group if they
-// overlap in time, or if a chain of overlapping tries connects them.
-func (h *history) burst(i int) []*try {
-	var bursts [][]*try
-	var at int
-	for n, t := range h.tries {
-		open := n > 0 && slices.ContainsFunc(h.tries[:n], func(b *try) bool { return b.endStep == 0 || b.endStep > t.startStep })
-		if !open {
-			bursts = append(bursts, nil)
-		}
-		last := len(bursts) - 1
-		bursts[last] = append(bursts[last], t)
-		if n == i {
-			at = last
-		}
-	}
-	return bursts[at]
-}
-
-func (h *history) overlaps(i int) bool { return len(h.burst(i)) > 1 }
-
-func (h *history) endOfBurst(i int) (end process.Instant) {
-	for _, t := range h.burst(i) {
-		end = max(end, t.end)
-	}
-	return end
 }
 
 // live reports whether the history has not expired. The Memory must then still have a
@@ -271,6 +225,8 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 		return a.rival.kind, a.rival.known
 	case own == nil && byKey != nil && byKey.state == process.Altered && byKey.body == a.body:
 		return process.AlteredBefore, byKey.known(now)
+	case k.underWay:
+		return process.Retained, k
 	case own == nil && byKey != nil:
 		s.separate = a.message
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"hash/maphash"
 	"time"
 
@@ -19,8 +20,7 @@ type remembered struct {
 //
 //   - Stored: storedFlag, and a hash of SQS's message ID.
 //   - Altered: the constant `altered`.
-//   - InDoubt: oneAttempt for each attempt under way, and the flags `unproven` and
-//     `overlapping`.
+//   - InDoubt: the flags `underWay` and `unproven`, at least one of them.
 //   - Clear: zero.
 type summary uint64
 
@@ -31,13 +31,8 @@ const (
 	// event.
 	unproven summary = 2
 
-	// overlapping is set when attempts overlap, also with an attempt that the record does
-	// not count (endUnproven). It is cleared when no attempt is under way.
-	overlapping summary = 4
-
-	// oneAttempt counts one attempt under way. It leaves the three lowest bits for the
-	// constants above.
-	oneAttempt summary = 8
+	// underWay is set while an attempt is under way.
+	underWay summary = 4
 
 	// storedFlag is set only if the event is stored.
 	storedFlag summary = 1 << 63
@@ -52,7 +47,7 @@ func (m *Memory) hashOf(messageID string) summary {
 	return summary(maphash.String(m.seed, messageID)) | storedFlag
 }
 
-func (a summary) underWay() bool { return a&storedFlag == 0 && a >= oneAttempt }
+func (a summary) isUnderWay() bool { return a&storedFlag == 0 && a&underWay != 0 }
 
 func (a summary) state() State {
 	switch {
@@ -100,7 +95,7 @@ func (r *record) known(now Instant) Known {
 		return k
 	}
 	k.Since = r.firstStart
-	k.UnderWay = r.value.summary.underWay()
+	k.UnderWay = r.value.summary.isUnderWay()
 	k.otherUnproven = k.UnderWay && r.value.summary&unproven != 0
 	switch {
 	case k.State == Clear:
@@ -120,61 +115,43 @@ func (r *record) messageID() summary {
 	return r.value.summary
 }
 
-// begin records the start of an attempt.
+// begin records the start of an attempt. No other attempt of the event is under way, unless
+// the event is stored.
 func (r *record) begin(now Instant, sub *Submission) {
-	a := &r.value.summary
 	sub.began, sub.counted, sub.recordEnd, sub.storedID = now, true, 0, r.messageID()
 	switch r.state() {
 	case Stored:
 		sub.recordStart, sub.counted = r.firstStart, false
 		return
 	case InDoubt:
-		if a.underWay() {
-			*a |= overlapping
-		} else {
-			sub.recordEnd = r.lastEnd
-		}
+		sub.recordEnd = r.lastEnd
 	default:
 		sub.mayFree = true
 		r.firstStart = now
 	}
 	r.lastEnd = 0
-	*a += oneAttempt
+	r.value.summary |= underWay
 	sub.recordStart = r.firstStart
 }
 
-// hasAttempt reports whether record r counts the current attempt of sub as one of its
-// attempts under way. The result is false if, for example, the attempt began in an older
-// record, which expired during the attempt, and r is a newer record.
-func (r *record) hasAttempt(sub *Submission) bool {
-	return r.state() == InDoubt && r.firstStart == sub.recordStart
-}
+// hasAttempt reports whether record r counts the current attempt of sub as under way.
+func (r *record) hasAttempt(sub *Submission) bool { return sub.counted && r.value.summary.isUnderWay() }
 
 // endCounted records the end of an attempt that r counts as under way (see hasAttempt).
 // If mayBeStored is true, this attempt may have stored the event in SQS.
 func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	a := &r.value.summary
-	*a -= oneAttempt
-	if mayBeStored {
-		*a |= unproven
-	}
-	if a.underWay() {
-		return
-	}
-	alone := *a&overlapping == 0
-	*a &^= overlapping
+	*a &^= underWay
 	switch {
+	case mayBeStored:
+		*a, r.lastEnd = unproven, sub.arrivesBy(now)
 	case *a == 0:
 		// SQS refused all attempts, so the record is not needed. Release may free it.
 		sub.mayFree = true
-	case alone && !mayBeStored:
-		r.lastEnd = sub.recordEnd
-	case alone:
-		r.lastEnd = sub.arrivesBy(now)
 	default:
-		// Attempts have overlapped, and the record does not have the start of each attempt. No
-		// attempt can reach SQS later than window.Request from now.
-		r.lastEnd = now.Add(window.Request)
+		// An earlier attempt may have stored the event. Without recordEnd, this earlier
+		// attempt has ended during the present one (see endUnproven).
+		r.lastEnd = cmp.Or(sub.recordEnd, now.Add(window.Request))
 	}
 }
 
@@ -279,8 +256,9 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 }
 
 // endUnproven records the end of an attempt that may have stored the event in SQS, if r
-// does not count this attempt as under way (hasAttempt returns false). A stored event stays
-// stored. The result reports whether the record changed.
+// does not count this attempt as under way (hasAttempt returns false): the event was stored
+// when the attempt began. A stored event stays stored. The result reports whether the
+// record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:
@@ -293,12 +271,12 @@ func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	case Altered:
 		return false
 	case InDoubt:
-		if r.value.summary.underWay() {
-			r.value.summary |= unproven | overlapping
+		if r.value.summary.isUnderWay() {
+			r.value.summary |= unproven
 			return true
 		}
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), max(r.lastEnd, sub.arrivesBy(now))
-	default:
+	default: // the record expired during the attempt
 		r.exists, r.firstStart, r.lastEnd, r.value.summary = true, sub.recordStart, sub.arrivesBy(now), unproven
 	}
 	if r.state() == InDoubt && sub.storedID != 0 {

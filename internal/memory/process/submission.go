@@ -31,17 +31,13 @@ type Submission struct {
 
 	// The method `record`.begin sets the following fields at the start of the attempt.
 
-	// recordStart is a copy of record.firstStart. It shows later whether the record is
-	// still the same (see hasAttempt).
-	recordStart Instant
+	recordStart Instant // copy of record.firstStart
 
 	// storedID is the hash of the message ID if the event was already stored, else zero.
 	storedID summary
 
-	// recordEnd is the value of record.lastEnd before the attempt. If SQS refuses the
-	// attempt, and no other attempt overlaps, endCounted restores this value.
-	//
-	// recordEnd is zero unless the event was in doubt and no attempt was under way.
+	// recordEnd is the value of record.lastEnd before the attempt if the event was in
+	// doubt, else zero. If SQS refuses the attempt, endCounted restores this value.
 	recordEnd Instant
 
 	// counted reports that the record counts the attempt as under way. It is false if the

@@ -118,56 +118,64 @@ func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
 	assert.Equal(t, end.Add(span), s.look().ForgottenAt())
 }
 
-// Several submissions of one event know of each other's attempts.
+// Several submissions of one event know of each other's attempts. At any time, at most one
+// attempt is under way.
 func TestCopies(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	t0 := r.Now()
 	a.goes()
 	r.pass(time.Second)
-	b.goes()
+	v := b.admit()
+	assert.Equal(t, process.Retained.String(), v.Kind.String())
+	assert.True(t, v.Known.UnderWay)
+	assert.Equal(t, t0, v.Known.Since)
 	a.record(refused)
-	assert.Equal(t, process.InDoubt, a.state(), "the other copy is under way")
-	assert.True(t, a.look().UnderWay)
-	assert.Equal(t, t0, a.look().Since)
+	b.goes()
 	a.release()
-	assert.Equal(t, process.InDoubt, a.state())
+	assert.Equal(t, process.InDoubt, a.state(), "the other copy is under way")
 	b.record(refused)
 	assert.Equal(t, process.Clear, b.state())
 	b.release()
 	assert.Zero(t, b.look(), "the last one frees the record")
 	assert.Zero(t, r.Len(r.Now()))
 
-	// Of two overlapping requests, one gets no answer, and SQS refuses the other.
+	// An attempt gets no answer, and SQS refuses the next.
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
-	b.goes()
+	end := r.Now().Add(window.Request)
 	a.record(lost)
+	r.pass(time.Second)
+	b.goes()
 	assert.True(t, b.look().UnderWay)
-	end := r.pass(time.Second).Add(window.Request)
+	r.pass(time.Second)
 	b.record(refused)
 	assert.Equal(t, process.InDoubt, b.state())
-	assert.Equal(t, end.Add(span), b.look().ForgottenAt(), "the end of the last of attempts at one time")
-	r.pass(time.Second)
-	b.goes()
-	r.pass(time.Second)
-	b.record(refused)
-	assert.Equal(t, end.Add(span), b.look().ForgottenAt(), "one at a time")
+	assert.Equal(t, end.Add(span), b.look().ForgottenAt())
 
-	// SQS confirms one of two overlapping requests. Whatever the result of the other, the
-	// event stays stored.
+	// The submission does not record the end of its first attempt: the attempt is in doubt.
+	r.pass(time.Hour)
+	a = r.submit("k", "g", "b")
+	a.goes()
+	end = r.pass(time.Second)
+	a.goes()
+	r.pass(time.Second)
+	a.record(refused)
+	assert.Equal(t, process.InDoubt, a.state())
+	assert.Equal(t, end.Add(window.Request-time.Second+span), a.look().ForgottenAt())
+
+	// Attempts of a stored event may overlap. The event stays stored.
 	r.pass(time.Hour)
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
-	a.goes()
-	b.goes()
-	assert.False(t, a.record(stored("m1")))
+	assert.False(t, a.try(stored("m1")))
 	for _, result := range []process.Result{refused, lost, altered} {
+		a.goes()
+		b.goes()
 		b.record(result)
 		assert.Equal(t, process.Stored, b.state())
-		b.goes()
 	}
+	b.goes()
 	assert.True(t, b.record(stored("m1")), "the other copy was first")
-	assert.Equal(t, r.Now().Add(span), b.look().ForgottenAt())
 }
 
 // After Conclude, no attempt of the submission begins. Conclude reports a duplicate only
