@@ -70,14 +70,15 @@ func TestArrows(t *testing.T) {
 	goTool := filepathOfGo(t)
 	const root = "github.com/kansas-frontier-matrix/sqsfifo"
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "lint"},
 		"./internal/attempt":   nil,
+		"./internal/verdict":   {"internal/attempt"},
 		"./internal/clock":     nil,
 		"./internal/digest":    {"internal/textview"},
 		"./internal/directive": {"lint"},
-		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
+		"./internal/dispatch":  {"internal/attempt", "internal/pacer", "internal/verdict"},
 		"./internal/sink":      nil,
-		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/window"},
+		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/verdict", "internal/window"},
 		"./internal/observe":   {"internal/attempt"},
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/queueurl":  nil,
@@ -94,8 +95,8 @@ func TestArrows(t *testing.T) {
 		"./idempotency/ledger":      {"idempotency"},
 		"./idempotency/sqlstore":    {"idempotency", "idempotency/ledger", "internal/clock", "internal/sink", "internal/sqldb"},
 		"./idempotency/httpidem":    {"idempotency"},
-		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/window"},
-		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},
+		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/verdict", "internal/window"},
+		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/verdict", "internal/window"},
 
 		// The test does not check imports of the root package. Packages outbox, replay and
 		// consumer import the root package.

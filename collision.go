@@ -6,24 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // collision describes a dedupe key used for two messages, or a body sent with two sets of
 // attributes. If the event is refused, the caller returns the error. If the event is sent
 // (Enforcement Warn), the findings go into its receipt.
-func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
-	if c.Reuse == memory.OtherAttributes {
+func (s *submission) collision(v *verdict.Verdict) ([]lint.Finding, error) {
+	if v.Reuse == verdict.OtherAttributes {
 		err := attributeCollision(s.msg)
 		return err.Findings, err
 	}
 	err := &ConflictError{
 		Reuse: Drift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: BodyHash(s.msg.Body), Group: s.msg.Group,
-		showKey: s.rules.showKeys, SameBody: c.Reuse == memory.OtherGroup, FirstSent: c.First,
+		showKey: s.rules.showKeys, SameBody: v.Reuse == verdict.OtherGroup, FirstSent: v.FirstSent,
 	}
-	if c.Reuse == memory.OtherPayload {
+	if v.Reuse == verdict.OtherPayload {
 		err.Reuse = Conflict
 	}
 	rule, field, pointer := ruleKeyReused, "MessageBody", "/dedupe_key"
@@ -33,11 +33,11 @@ func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
 }
 
-func kindOf(r memory.Reuse) observe.Collision {
+func kindOf(r verdict.Reuse) observe.Collision {
 	switch r {
-	case memory.OtherPayload:
+	case verdict.OtherPayload:
 		return observe.Conflict
-	case memory.OtherAttributes:
+	case verdict.OtherAttributes:
 		return observe.Attributes
 	default:
 		return observe.Drift

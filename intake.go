@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // begin prepares an event for its submission to the dispatcher. If the argument `refusal`
@@ -19,7 +20,7 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 	payload, ok := c.open(ctx, it, refusal)
 	if ok && wait && c.memory.HasStore() {
 		c.lookUp(ctx, it)
-		payload, ok = payloadOf(it.Message.msg.Body), !it.Refused
+		payload, ok = payloadOf(it.Message.msg.Body), it.Verdict != verdict.Refuse
 	}
 	if ok {
 		c.enter(it, payload)
@@ -42,7 +43,7 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 	}
 	s.ctx, s.span = c.observer.StartEvent(ctx)
 	if s.msg == nil {
-		it.Refused = true
+		it.Verdict = verdict.Refuse
 		return "", false
 	}
 	s.replay = s.msg.isReplay()
@@ -55,8 +56,10 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 	if s.refusal() == nil && c.memory.HasStore() {
 		s.refuse(c.keys.prepare(c.memory, s))
 	}
-	it.Refused = s.refusal() != nil
-	return payload, !it.Refused
+	if s.refusal() != nil {
+		it.Verdict = verdict.Refuse
+	}
+	return payload, it.Verdict != verdict.Refuse
 }
 
 // enter looks up the event in the producer's memory of sent events, and adds the attributes
@@ -67,7 +70,7 @@ func (c *sender) enter(it *item, payload string) {
 	s.replay = s.replay || s.known.WasSentHere()
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
-	if it.Known {
+	if it.Verdict == verdict.Known {
 		c.recheckAttributes(it)
 	}
 }
@@ -77,9 +80,12 @@ func (c *sender) enter(it *item, payload string) {
 // find the difference.
 func (c *sender) recheckAttributes(it *item) {
 	s := &it.Message
-	if collision, other := c.memory.AttributesCollide(&s.known); other {
-		s.refuse(c.collides(s, collision))
-		it.Refused = s.refusal() != nil
+	v, other := c.memory.AttributesCollide(&s.known)
+	if !other {
+		return
+	}
+	if s.refuse(c.collides(s, &v)); s.refusal() != nil {
+		it.Verdict = verdict.Refuse
 	}
 }
 
@@ -93,21 +99,21 @@ func (c *sender) lookUp(ctx context.Context, items ...*item) {
 	}
 	c.memory.LookUp(ctx, attempts)
 	for i, it := range items {
-		c.lookedUp(it, &attempts[i].Judgement)
+		c.lookedUp(it, &attempts[i].Verdict)
 	}
 }
 
-func (c *sender) lookedUp(it *item, j *memory.Judgement) {
+func (c *sender) lookedUp(it *item, v *verdict.Verdict) {
 	s := &it.Message
-	collision := c.reportDifferences(s, j)
-	switch j.Kind {
-	case memory.Known:
-		it.Known = true
-	case memory.Change:
+	collision := c.reportDifferences(s, v)
+	switch v.Kind {
+	case verdict.Known:
+		it.Verdict = verdict.Known
+	case verdict.Adopt:
 		c.adopt(it)
-	case memory.Collide:
+	case verdict.Refuse:
 		s.refuse(collision)
-		it.Refused = true
+		it.Verdict = verdict.Refuse
 	default: // no decision yet: before the first attempt the producer claims the event in the store
 	}
 	s.seen = s.known.WasSentElsewhere()

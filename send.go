@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -302,7 +303,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		q.sender.lookUp(ctx, toLookUp...)
 		for len(toLookUp) > 0 {
 			it := toLookUp[0]
-			if toLookUp = toLookUp[1:]; !it.Refused {
+			if toLookUp = toLookUp[1:]; it.Verdict != verdict.Refuse {
 				q.sender.enter(it, payloadOf(it.Message.msg.Body))
 			}
 			if q.reserve(ctx, it, false, submit) {
@@ -329,7 +330,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 // its group. If it is alone in its call, its outcome is reported immediately.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	queueErr := q.sender.inspector.check(ctx)
-	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Refused {
+	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Verdict == verdict.Refuse {
 		q.end(it, cause)
 		return false
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -61,9 +61,9 @@ func (c *sender) identify(it *item, payload string) {
 // collides counts the collision of an event with an earlier message and returns the
 // event's error. With Enforcement Warn it logs the error, adds the findings to the
 // receipt and returns nil.
-func (c *sender) collides(s *submission, with memory.Collision) error {
-	c.observer.Collided(s.ctx, s.rules.source, kindOf(with.Reuse))
-	findings, err := s.collision(with)
+func (c *sender) collides(s *submission, v *verdict.Verdict) error {
+	c.observer.Collided(s.ctx, s.rules.source, kindOf(v.Reuse))
+	findings, err := s.collision(v)
 	if !s.known.SendAnyway {
 		return err
 	}
@@ -91,7 +91,7 @@ func (c *sender) adopt(it *item) {
 
 // Revise replaces an event's message by the recorded message (see adopt) and computes the
 // values that depend on the message. The dispatcher calls Revise after Admit returned
-// [dispatch.Change] for the event.
+// Adopt for the event.
 func (c *sender) Revise(it *item) {
 	s := &it.Message
 	c.adopt(it)
@@ -151,10 +151,10 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Admit decides whether each event may be in the next request, and sets admissions[i] for
+// Admit decides whether each event may be in the next request, and sets verdicts[i] for
 // items[i]. It asks the memory of sent events, and with a store it claims the events
 // there.
-func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
+func (c *sender) Admit(items []*item, verdicts []verdict.Verdict) {
 	wrong := c.inspector.check(c.requests)
 	use := scratches.Get().(*scratch)
 	defer func() {
@@ -172,19 +172,20 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 		if err == nil {
 			var wait bool
 			if wait, err = c.keys.claimLate(c.memory, &it.Message); wait {
-				a.Kind, a.Delay = memory.Wait, time.Second
+				a.Kind, a.Delay = verdict.Wait, time.Second
 				it.Message.waitsFor.Store(&c.sqs)
 			}
 		}
 		if err != nil {
 			it.Message.refuse(err)
-			a.Kind = memory.Refuse
+			a.Kind = verdict.Refuse
 		}
 	}
 	now := c.memory.Admit(c.requests, attempts)
 	for i, it := range items {
 		it.Message.admitted = now
-		admissions[i] = c.admission(it, &attempts[i].Judgement)
+		c.judged(it, &attempts[i])
+		verdicts[i] = attempts[i].Verdict
 	}
 }
 
@@ -217,57 +218,45 @@ func (c *sender) fits(it *item) error {
 	return nil
 }
 
-// admission converts the memory's decision about an event to the dispatcher's decision
-// about the event's next attempt.
-func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
+// judged notes in the submission what the memory has found out about an event.
+func (c *sender) judged(it *item, a *memory.Attempt) {
 	s := &it.Message
-	if j.Kind == memory.Hold {
-		return dispatch.Hold
-	}
-	collision := c.reportDifferences(s, j)
-	switch j.Kind {
-	case memory.Go:
-		if it.Attempts() == 1 {
-			s.sentBefore = j.Again
+	collision := c.reportDifferences(s, &a.Verdict)
+	switch a.Kind {
+	case verdict.Go:
+		if a.First {
+			s.sentBefore = a.Again
 		}
-		return dispatch.Send
-	case memory.Known:
+	case verdict.Known:
 		s.sentBefore = true
-		return dispatch.Stored
-	case memory.Late:
-		return dispatch.TooLate
-	case memory.Wait:
-		it.Delay(j.Delay)
+	case verdict.Wait:
 		switch {
-		case j.Hopeless:
+		case errors.Is(a.Err, idempotency.ErrUnwritable):
 			s.waitsFor.Store(&unwritable)
-		case errors.As(j.Err, new(*idempotency.StoreError)):
+		case errors.As(a.Err, new(*idempotency.StoreError)):
 			s.waitsFor.Store(&c.storeHealth)
 		}
-		return dispatch.Later
-	case memory.Change:
-		return dispatch.Change
-	case memory.Collide:
-		s.refuse(collision)
-	default:
-		if j.Err != nil {
-			s.refuse(s.notStored(j.Err))
+	case verdict.Refuse:
+		switch {
+		case collision != nil:
+			s.refuse(collision)
+		case a.Err != nil:
+			s.refuse(s.notStored(a.Err))
 		}
 	}
-	return dispatch.Refuse
 }
 
 // reportDifferences reports the differences that the memory found between an event and an
 // earlier message with the same dedupe key. It returns the reason to refuse the event, or
 // nil if the differences are only reported.
-func (c *sender) reportDifferences(s *submission, j *memory.Judgement) error {
-	if j.Drift {
+func (c *sender) reportDifferences(s *submission, v *verdict.Verdict) error {
+	if v.Drift {
 		c.reportDrift(s)
 	}
-	if j.Collision.Reuse == memory.NoReuse {
+	if v.Reuse == verdict.NoReuse {
 		return nil
 	}
-	return c.collides(s, j.Collision)
+	return c.collides(s, v)
 }
 
 // Send makes one request. The request outlives the contexts of its events: cancelling the

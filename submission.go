@@ -118,9 +118,10 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		r.Unrecorded = r.Unrecorded || s.unclaimed
 		return r
 	}
-	r.MessageID, r.SequenceNumber = k.Result.MessageID, k.Result.SequenceNumber
-	if m := k.Message; m != nil {
-		of := s.msg.replaced(*m)
+	result, recorded := k.Recorded()
+	r.MessageID, r.SequenceNumber = result.MessageID, result.SequenceNumber
+	if recorded != nil {
+		of := s.msg.replaced(*recorded)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
 	// Here, no answer to this submission has confirmed the event. So read s.rare only for the

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // An item with the field Known set is not sent, because SQS already has its event. The
@@ -18,7 +19,7 @@ func TestAKnownItem(t *testing.T) {
 		c.submit(first...)
 		c.flush()
 		items := c.make("a", 3)
-		items[1].Key, items[1].Known = first[1].Key, true
+		items[1].Key, items[1].Verdict = first[1].Key, verdict.Known
 		c.submit(items...)
 		c.flush()
 		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {5}}, c.sent())
@@ -37,11 +38,11 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 			c.flush()
 			items := c.make("a", 3)
 			items[0].Key = first.Key
-			c.admit = func(it *item) Admission {
+			c.admit = func(it *item) verdict.Verdict {
 				if it == items[0] {
-					return Stored
+					return known
 				}
-				return Send
+				return send
 			}
 			c.submit(items...)
 			c.flush()
@@ -53,16 +54,15 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 }
 
 // putOff returns a function for modelSender.admit that puts off one item. The function's
-// first answers about this item are the Admission [Later], as many as the parameter
-// `times`, or all if `times` is negative. Every other answer is [Send].
-func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
-	return func(i *item) Admission {
+// first answers about this item are Wait, as many as the parameter
+// `times`, or all if `times` is negative. Every other answer is Go.
+func putOff(it *item, times int, delay time.Duration) func(*item) verdict.Verdict {
+	return func(i *item) verdict.Verdict {
 		if i != it || times == 0 {
-			return Send
+			return send
 		}
 		times--
-		i.Delay(delay)
-		return Later
+		return later(delay)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// changeOnce makes Admit decide [Change] once, for the given item. The dispatcher then
+// changeOnce makes Admit decide Adopt once, for the given item. The dispatcher then
 // calls Revise, which calls the function `modify` to change the item.
 func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 	done := false
@@ -155,11 +155,11 @@ func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 		done = true
 		modify(i)
 	}
-	c.admit = func(i *item) Admission {
+	c.admit = func(i *item) verdict.Verdict {
 		if i == it && !done {
-			return Change
+			return change
 		}
-		return Send
+		return send
 	}
 }
 
@@ -209,15 +209,14 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 		after.Context = ctx
 		revised := false
 		c.revise = func(it *item) { revised, it.Group = true, "b" }
-		c.admit = func(it *item) Admission {
+		c.admit = func(it *item) verdict.Verdict {
 			switch {
 			case it == items[0] && !revised:
-				return Change
+				return change
 			case it == items[0]:
-				it.Delay(time.Hour)
-				return Later
+				return later(time.Hour)
 			}
-			return Send
+			return send
 		}
 		c.submit(items...)
 		pass(100 * time.Millisecond)
@@ -234,14 +233,14 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 // The context of an item ends during a call of Admit. The item immediately gets the outcome
 // Withdrawn. The admission that Admit then returns has no effect: Revise is not called.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
-	for _, admission := range []Admission{Change, Later, Stored} {
+	for _, admission := range []verdict.Verdict{change, later(0), known} {
 		try(t, options(), func(t *testing.T, c *modelSender) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 			defer cancel()
 			it := c.item("a")
 			it.Context = ctx
 			c.revise = func(it *item) { c.errorf("%s is revised", it.Key) }
-			c.admit = func(*item) Admission {
+			c.admit = func(*item) verdict.Verdict {
 				time.Sleep(3 * time.Second)
 				return admission
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 const (
@@ -32,23 +33,23 @@ func backoff(failures uint8) time.Duration {
 // batch is one request of a worker, in preparation or under way.
 type batch[M any] struct {
 	// The queues of the items' message groups. They are busy until the answer arrives.
-	groups     []*groupQueue[M]
-	items      []*Item[M] // items of the request; the items of one group are adjacent
-	admissions []Admission
-	admitted   []*Item[M] // the items for which Admit answered Send
-	answers    []attempt.Answer
-	size       int
-	began      time.Time
+	groups   []*groupQueue[M]
+	items    []*Item[M] // items of the request; the items of one group are adjacent
+	verdicts []verdict.Verdict
+	admitted []*Item[M] // the items for which Admit answered Go
+	answers  []attempt.Answer
+	size     int
+	began    time.Time
 }
 
 func (d *Dispatcher[M]) newBatch() *batch[M] {
 	n := len(d.spareBatches)
 	if n == 0 {
 		return &batch[M]{
-			items:      make([]*Item[M], 0, maxEntries),
-			admissions: make([]Admission, maxEntries),
-			admitted:   make([]*Item[M], 0, maxEntries),
-			answers:    make([]attempt.Answer, maxEntries),
+			items:    make([]*Item[M], 0, maxEntries),
+			verdicts: make([]verdict.Verdict, maxEntries),
+			admitted: make([]*Item[M], 0, maxEntries),
+			answers:  make([]attempt.Answer, maxEntries),
 		}
 	}
 	b := d.spareBatches[n-1]
@@ -61,7 +62,7 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	clear(b.items)
 	clear(b.admitted)
 	clear(b.answers)
-	clear(b.admissions)
+	clear(b.verdicts)
 	b.groups, b.items, b.admitted, b.size = b.groups[:0], b.items[:0], b.admitted[:0], 0
 	d.spareBatches = append(d.spareBatches, b)
 }
@@ -105,9 +106,9 @@ func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 // and, if the reason is Paused, the pause.
 func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pause, stop bool) {
 	switch {
-	case it.Refused:
+	case it.Verdict == verdict.Refuse:
 		return Refused, nil, true
-	case it.Known:
+	case it.Verdict == verdict.Known:
 		return Known, nil, true
 	case it.hasEnded():
 		it.Outcome.Cause = it.watcher.cause
@@ -250,7 +251,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 // of its group. In a paused group this is not permitted: the failed item is sent again
 // alone.
 func (d *Dispatcher[M]) mayShareRequest(it *Item[M]) bool {
-	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
+	return d.pauses[it.Group] == nil && it.Verdict == verdict.None && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
 // startAttempt counts an attempt when an item joins a request, or when Sender.Prepare is

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // In all tests, the type modelSender checks the size of each request. It also checks that
@@ -374,7 +375,7 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 9)
 			for _, i := range []int{0, 4, 8} {
-				items[i].Refused = true
+				items[i].Verdict = verdict.Refuse
 			}
 			c.submit(items...)
 			c.flush()
@@ -394,14 +395,14 @@ func TestAdmit(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 6)
 		late, bad := items[0], items[3]
-		c.admit = func(it *item) Admission {
+		c.admit = func(it *item) verdict.Verdict {
 			switch it {
 			case late:
-				return TooLate
+				return tooLate
 			case bad:
-				return Refuse
+				return refuses
 			}
-			return Send
+			return send
 		}
 		other := c.item("b")
 		c.submit(append(items, other)...)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/stretchr/testify/require"
 )
 
@@ -215,7 +216,7 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o.Bytes = 1000
 	try(t, o, func(t *testing.T, c *modelSender) {
 		large := c.item("a")
-		large.Size, large.Refused = 5000, true
+		large.Size, large.Verdict = 5000, verdict.Refuse
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 		defer cancel()
 		require.NoError(t, c.d.Reserve(ctx, large.Size, nil))
@@ -240,7 +241,9 @@ func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	try(t, o, func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
 		for i, it := range c.make("a", 3) {
-			it.Refused = i == 1
+			if i == 1 {
+				it.Verdict = verdict.Refuse
+			}
 			it.Message.onReport = func() { <-blocked }
 			c.submit(it)
 		}

@@ -55,6 +55,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // SQS accepts at most ten messages and 1 MiB in one request (F-054 and F-057 in
@@ -76,13 +77,23 @@ var (
 // quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and Paused
 // run under the dispatcher's lock, so they must not call the dispatcher.
 type Sender[M any] interface {
-	// Admit decides which items may be in the next request: it sets admissions[i] for
+	// Admit decides which items may be in the next request: it sets verdicts[i] for
 	// items[i]. A worker calls Admit before each request. Admit may block for a bounded
-	// time.
+	// time. The dispatcher does the following:
 	//
-	// Items of one group are adjacent. After an item whose admission is not [Send], Admit
-	// must set [Hold] for all later items of the group.
-	Admit(items []*Item[M], admissions []Admission)
+	//   - Go: the item is in the request.
+	//   - Wait: the item stays in its place in its group, and the dispatcher calls Admit
+	//     again after Verdict.Delay. This delay counts toward Options.RetryFor, but not as
+	//     an attempt.
+	//   - Hold: the item waits for a later request, because an earlier item of its group is
+	//     not sent.
+	//   - Known, Late, Refuse: the item ends without a request.
+	//   - Adopt: the dispatcher calls Revise, and later Admit again. If Revise changes the
+	//     item's group, the item moves to the end of its new group.
+	//
+	// Items of one group are adjacent. After an item whose Kind is not Go, Admit must set
+	// Hold for all later items of the group.
+	Admit(items []*Item[M], verdicts []verdict.Verdict)
 
 	// Prepare does work in advance, so that the next call of Admit for the items is quick.
 	// The dispatcher calls Prepare only if Options.Prepared is not 0. While Prepare runs,
@@ -123,7 +134,7 @@ type Sender[M any] interface {
 	// Prepare or Send for the item.
 	Refresh(it *Item[M])
 
-	// Revise changes an item after Admit has decided [Change]. It may set the fields
+	// Revise changes an item after Admit has decided Adopt. It may set the fields
 	// Message, Size and Group. During this call, no request contains the item. If the
 	// item's context ends before this call, the dispatcher calls Release instead.
 	Revise(it *Item[M])
@@ -144,38 +155,6 @@ type Sender[M any] interface {
 	// call of Report for the group runs.
 	Report(it *Item[M])
 }
-
-// Admission is the decision of [Sender].Admit about an item.
-type Admission uint8
-
-const (
-	// Send admits the item: it is in the request.
-	Send Admission = iota
-
-	// Refuse ends the item without a request, because of its content.
-	Refuse
-
-	// TooLate ends the item, because the attempt might arrive at SQS after the
-	// deduplication interval.
-	TooLate
-
-	// Hold leaves the item for a later request, because an earlier item of its group is
-	// not sent.
-	Hold
-
-	// Stored ends the item without a request, because SQS is known to have stored the
-	// event.
-	Stored
-
-	// Later leaves the item for a later request, in its place in its group. The dispatcher
-	// calls Admit again after the time set by [Item.Delay]. This delay counts toward
-	// Options.RetryFor, but not as an attempt.
-	Later
-
-	// Change makes the dispatcher call Revise, and later Admit again. If Revise changes
-	// the item's group, the item moves to the end of its new group.
-	Change
-)
 
 // Policy decides which failures pause a group.
 type Policy uint8

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // delayGroups makes the service store the items of a request after a delay. The delay
@@ -169,7 +170,7 @@ func TestForcedClose(t *testing.T) {
 			for i := range 100 {
 				it := c.item(fmt.Sprint("group ", i%5))
 				if i == 50 {
-					it.Refused = true
+					it.Verdict = verdict.Refuse
 				}
 				items = append(items, it)
 			}

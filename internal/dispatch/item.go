@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // Item is a message in the dispatcher, from Submit until its outcome is reported.
@@ -28,10 +29,10 @@ type Item[M any] struct {
 	// items with the same Call and group are not sent (see type Call).
 	Call *Call
 
-	// Refused and Known mark items that are not sent: a Refused item because of its
-	// content, a Known item because SQS has already stored the event. Such an item still
-	// waits in its group, so that the outcomes of the group are reported in order.
-	Refused, Known bool
+	// Verdict is set for an item that is not sent: Refuse because of its content, or Known
+	// because SQS has already stored the event. Such an item still waits in its group, so
+	// that the outcomes of the group are reported in order.
+	Verdict verdict.Kind
 
 	// Outcome is set before the dispatcher calls Sender.Report.
 	Outcome Outcome
@@ -64,7 +65,7 @@ type Item[M any] struct {
 	storeWait    bool           // the item's report waits for a write to the sender's store (MarkRecording)
 	owner        *Dispatcher[M] // nil before Submit
 	idle         bool           // no attempt is under way (MarkIdle)
-	deferred     bool           // Admit has answered Later or Change, so the time limit RetryFor counts from then
+	deferred     bool           // Admit has answered Wait or Adopt, so the time limit RetryFor counts from then
 	prepared     bool           // Sender.Prepare has run or is running for the item
 	request      uint64         // number of the last request with the item
 	doubt        uint64         // number of the first request that may have stored the item, or 0
@@ -72,10 +73,6 @@ type Item[M any] struct {
 	// overtaker is the number of the first request that may have stored a later item of the
 	// group, or 0. It ignores later items that have no outcome yet (see noteOvertaker).
 	overtaker uint64
-
-	// Time until the next call of Admit. It needs no lock: only the goroutine that calls
-	// Admit uses it.
-	delay time.Duration
 }
 
 // Attempts returns the number of requests with the item. The sender may call Attempts
@@ -148,10 +145,6 @@ func (it *Item[M]) waitsForStore() bool {
 // Outcome.Attempts then leaves out this attempt.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
-// Delay sets the shortest time until the dispatcher calls Admit for the item again.
-// Sender.Admit calls Delay when it decides [Later].
-func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
-
 // hasEnded reports whether the context of the item has ended.
 func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ended }
 
@@ -197,7 +190,7 @@ type Reason uint8
 
 const (
 	// Answered: the answer to the last attempt decided the outcome, or the time for retries
-	// ended. The time can end without any attempt, because Admit may always decide Later.
+	// ended. The time can end without any attempt, because Admit may always decide Wait.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.

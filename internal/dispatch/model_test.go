@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // parcel is the type of the messages in these tests.
@@ -39,7 +40,7 @@ type modelSender struct {
 
 	// A test may set these functions. The methods Admit, Send, Prepare, Revise and GiveUpAt
 	// call them.
-	admit   func(*item) Admission                                      // nil admits every item
+	admit   func(*item) verdict.Verdict                                // nil admits every item
 	serve   func(items []*item, answers []attempt.Answer) attempt.Load // nil stores every item after 5 ms
 	prepare func(items []*item)                                        // nil does nothing
 	revise  func(*item)                                                // not nil if admit returns Change
@@ -245,10 +246,10 @@ func (c *modelSender) event(key string) *event {
 // the dispatcher still needs.
 func (c *modelSender) errorf(format string, args ...any) { c.t.Errorf(format, args...) }
 
-func (c *modelSender) Admit(items []*item, admissions []Admission) {
+func (c *modelSender) Admit(items []*item, verdicts []verdict.Verdict) {
 	c.mu.Lock()
-	if len(items) == 0 || len(items) > 10 || len(admissions) != len(items) {
-		c.errorf("a request with %d items and %d admissions", len(items), len(admissions))
+	if len(items) == 0 || len(items) > 10 || len(verdicts) != len(items) {
+		c.errorf("a request with %d items and %d verdicts", len(items), len(verdicts))
 	}
 	admit := c.admit
 	bytes, of := 0, map[string]int{}
@@ -276,17 +277,17 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 	}
 	c.mu.Unlock()
 	for i, it := range items {
-		admissions[i] = Send
-		if i > 0 && admissions[i-1] != Send && items[i-1].Group == it.Group {
-			admissions[i] = Hold
+		verdicts[i] = send
+		if i > 0 && verdicts[i-1] != send && items[i-1].Group == it.Group {
+			verdicts[i] = hold
 		} else if admit != nil {
-			admissions[i] = admit(it)
+			verdicts[i] = admit(it)
 		}
-		if admissions[i] == Send {
+		if verdicts[i] == send {
 			c.mu.Lock()
 			// The item already has an outcome if its context ended during Admit.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
-				admissions[i] = TooLate
+				verdicts[i] = tooLate
 			} else {
 				r.admitted = true
 				c.event(it.Key).flights++
@@ -297,7 +298,7 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
-		if admissions[i] != Send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
+		if verdicts[i] != send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
 			// No item of this group is sent, so another request may contain the group.
 			delete(c.groups, it.Group)
 		}
@@ -498,4 +499,17 @@ func (c *modelSender) Report(it *item) {
 	if onReport != nil {
 		onReport()
 	}
+}
+
+var (
+	send    = verdict.Verdict{Kind: verdict.Go}
+	refuses = verdict.Verdict{Kind: verdict.Refuse}
+	tooLate = verdict.Verdict{Kind: verdict.Late}
+	hold    = verdict.Verdict{Kind: verdict.Hold}
+	known   = verdict.Verdict{Kind: verdict.Known}
+	change  = verdict.Verdict{Kind: verdict.Adopt}
+)
+
+func later(delay time.Duration) verdict.Verdict {
+	return verdict.Verdict{Kind: verdict.Wait, Delay: delay}
 }

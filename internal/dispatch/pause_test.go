@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 func withPolicy(p Policy) Options {
@@ -24,25 +25,25 @@ func alter(*item) attempt.Answer { return attempt.Answer{Fate: attempt.Altered, 
 func TestPolicies(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
-		admit  Admission
+		admit  verdict.Verdict
 		pauses [3]bool // whether the group is paused, for each policy
 	}{
-		"stored":          {},
-		"refused by SQS":  {answer: refuse, pauses: [3]bool{PauseOnFailure: true}},
-		"in doubt":        {answer: doubt, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
-		"altered":         {answer: alter, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
-		"refused by us":   {admit: Refuse},
-		"too late, clear": {admit: TooLate},
+		"stored":          {admit: send},
+		"refused by SQS":  {admit: send, answer: refuse, pauses: [3]bool{PauseOnFailure: true}},
+		"in doubt":        {admit: send, answer: doubt, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
+		"altered":         {admit: send, answer: alter, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
+		"refused by us":   {admit: refuses},
+		"too late, clear": {admit: tooLate},
 	} {
 		for policy, pauses := range test.pauses {
 			t.Run(name, func(t *testing.T) {
 				try(t, withPolicy(Policy(policy)), func(t *testing.T, c *modelSender) {
 					items := c.make("a", 3)
-					c.admit = func(it *item) Admission {
+					c.admit = func(it *item) verdict.Verdict {
 						if it == items[0] {
 							return test.admit
 						}
-						return Send
+						return send
 					}
 					c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 						for i, it := range items {
@@ -206,11 +207,11 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 		c.flush()
 		again := c.copyOf(bad)
 		c.event(bad.Key).storedItem, c.event(bad.Key).known = 99, attempt.Stored
-		c.admit = func(it *item) Admission {
+		c.admit = func(it *item) verdict.Verdict {
 			if it.Key == bad.Key {
-				return TooLate
+				return tooLate
 			}
-			return Send
+			return send
 		}
 		next := c.item("a")
 		c.submit(again, next)
@@ -287,7 +288,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 // sent. The items of other groups and other calls are sent.
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		for _, admission := range []Admission{Send, Refuse} {
+		for _, admission := range []verdict.Verdict{send, refuses} {
 			try(t, o, func(t *testing.T, c *modelSender) {
 				call, other := &Call{}, &Call{}
 				items := append(c.make("a", 4), c.item("b"), c.item("a"), c.item("a"))
@@ -296,11 +297,11 @@ func TestACallStopsAtAFailure(t *testing.T) {
 				}
 				items[5].Call = other
 				bad := items[1]
-				c.admit = func(it *item) Admission {
+				c.admit = func(it *item) verdict.Verdict {
 					if it == bad {
 						return admission
 					}
-					return Send
+					return send
 				}
 				c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 					for i, it := range items {

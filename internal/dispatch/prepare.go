@@ -1,6 +1,10 @@
 package dispatch
 
-import "time"
+import (
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
+)
 
 // prepare is called when the request b starts. It chooses items of the groups in b that
 // can be sent after b. A new goroutine calls Sender.Prepare with these items.
@@ -92,7 +96,7 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 		defer d.mu.Unlock()
 		now := time.Now()
 		for _, it := range items {
-			d.takeBack(it, Hold, now)
+			d.takeBack(it, verdict.Verdict{Kind: verdict.Hold}, now)
 			// Do not use it.queue: if the item's context ended during Prepare, another
 			// group may be using this queue now.
 			if g := d.groups[it.Group]; g != nil && !g.busy && !g.queued {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 func preparing() Options {
@@ -82,7 +83,7 @@ func TestNotPrepared(t *testing.T) {
 		items[1].Key = items[0].Key
 		c.items[1].key = items[0].Key
 		refused := c.make("b", 3)
-		refused[1].Refused = true
+		refused[1].Verdict = verdict.Refuse
 		c.submit(append(items, refused...)...)
 		pass(time.Millisecond)
 		require.Empty(t, c.prepared)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // randomProgram is a random program: several callers submit items by every method, while
@@ -98,23 +99,22 @@ func (s *randomProgram) millis(n int) time.Duration {
 	return time.Duration(s.upTo(n)) * time.Millisecond
 }
 
-func (s *randomProgram) admit(it *item) Admission {
+func (s *randomProgram) admit(it *item) verdict.Verdict {
 	switch {
 	case s.chance(s.failureChance / 5):
-		it.Delay(s.millis(500))
-		return Later
+		return later(s.millis(500))
 	case s.chance(s.failureChance / 20):
-		return Change
+		return change
 	case s.chance(s.failureChance) && s.isKnown(it.Key):
-		return Stored
+		return known
 	case s.chance(s.failureChance / 20):
-		return Refuse
+		return refuses
 	case s.chance(s.failureChance / 20):
-		return TooLate
+		return tooLate
 	case s.chance(s.failureChance / 20):
 		time.Sleep(s.millis(100))
 	}
-	return Send
+	return send
 }
 
 func (s *randomProgram) prepare([]*item) {
@@ -190,7 +190,9 @@ func (s *randomProgram) random() *item {
 	} else {
 		s.copyFrom = append(s.copyFrom, it)
 	}
-	it.Refused = s.rng.IntN(50) == 0
+	if s.rng.IntN(50) == 0 {
+		it.Verdict = verdict.Refuse
+	}
 	s.mu.Unlock()
 	s.modelSender.mu.Lock()
 	s.items[it.Message.n].group = it.Group

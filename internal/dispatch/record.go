@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // work makes the request of a batch. It then makes further requests, until no further
@@ -57,9 +58,9 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 
 // request sends the admitted items of a batch.
 func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
-	d.sender.Admit(b.items, b.admissions[:len(b.items)])
+	d.sender.Admit(b.items, b.verdicts[:len(b.items)])
 	for i, it := range b.items {
-		if b.admissions[i] == Send {
+		if b.verdicts[i].Kind == verdict.Go {
 			b.admitted = append(b.admitted, it)
 		}
 	}
@@ -86,7 +87,7 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 			n++
 		}
 		g.busy = false
-		answer += d.applyToGroup(g, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
+		answer += d.applyToGroup(g, b.items[first:first+n], b.verdicts[first:first+n], b.answers[answer:], len(b.admitted), now)
 		first += n
 		d.moveDecided(g)
 		if !g.queued {
@@ -99,11 +100,11 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 // applyToGroup records the answers for one group and returns their number. Only sent
 // items have an answer. The parameter `entries` is the number of items sent in the whole
 // request.
-func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
+func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdicts []verdict.Verdict, answers []attempt.Answer, entries int, now time.Time) int {
 	// Failed items before lastStored get no retry: SQS would store them out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
-		if admissions[i] != Send {
+		if !mayBeSent(verdicts[i]) {
 			continue
 		}
 		switch answers[sent].Fate {
@@ -118,8 +119,8 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissi
 	}
 	sent = 0
 	for i, it := range items {
-		if admissions[i] != Send {
-			d.takeBack(it, admissions[i], now)
+		if !mayBeSent(verdicts[i]) {
+			d.takeBack(it, verdicts[i], now)
 			continue
 		}
 		gone := it.phase == decidedInFlight
@@ -177,7 +178,7 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], admissi
 // takeBack undoes startAttempt for an item that was not sent: Admit did not admit the
 // item, or the item was only prepared. If the item's context ended during Admit or
 // Prepare, the item has an outcome, and takeBack only calls release and leaveRequest.
-func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
+func (d *Dispatcher[M]) takeBack(it *Item[M], v verdict.Verdict, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
 		d.release(it, it.Outcome.Answer.Code, now)
@@ -185,32 +186,36 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 		return
 	}
 	it.phase = waiting
-	d.notSent(it, admission, now)
+	d.notSent(it, v, now)
 }
 
-// notSent does what the admission demands for an item that Admit did not admit. The item
+// mayBeSent reports whether an item counts as sent. The Kind is None if Admit has ended the
+// goroutine (runtime.Goexit).
+func mayBeSent(v verdict.Verdict) bool { return v.Kind == verdict.Go || v.Kind == verdict.None }
+
+// notSent does what the verdict demands for an item that Admit did not admit. The item
 // ends, is put off or changed (Sender.Revise), or waits for the next request.
-func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
-	switch admission {
-	case Refuse:
+func (d *Dispatcher[M]) notSent(it *Item[M], v verdict.Verdict, now time.Time) {
+	switch v.Kind {
+	case verdict.Refuse:
 		d.end(it, Refused, now)
-	case TooLate:
+	case verdict.Late:
 		d.end(it, Late, now)
-	case Stored:
+	case verdict.Known:
 		d.end(it, Known, now)
-	case Later:
+	case verdict.Wait:
 		it.deferred = true
 		if d.isOverdue(it, now) || d.forced {
 			d.end(it, Answered, now)
 		} else {
-			d.putOff(it, it.delay, now)
+			d.putOff(it, v.Delay, now)
 		}
-	case Change:
+	case verdict.Adopt:
 		it.deferred = true
 		if d.sender.Revise(it); it.Group != it.queue.group {
 			d.move(it, now)
 		}
-	case Send, Hold:
+	case verdict.None, verdict.Go, verdict.Hold:
 	}
 }
 
@@ -357,7 +362,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		it.phase = decidedInFlight
 	case waiting:
 		it.Outcome.Cause = cause
-		if it.Refused {
+		if it.Verdict == verdict.Refuse {
 			d.end(it, Refused, now)
 		} else {
 			d.end(it, Withdrawn, now)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 var errOver = errors.New("over")
@@ -92,11 +93,11 @@ func TestTheNextItemAfterAGoexit(t *testing.T) {
 func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
-		c.admit = func(it *item) Admission {
+		c.admit = func(it *item) verdict.Verdict {
 			if it == bad {
 				runtime.Goexit()
 			}
-			return Send
+			return send
 		}
 		c.submit(bad)
 		pass(time.Millisecond)
@@ -115,9 +116,9 @@ func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			c.admit = func(*item) Admission {
+			c.admit = func(*item) verdict.Verdict {
 				time.Sleep(time.Second)
-				return Send
+				return send
 			}
 			items := append(c.make("a", 3), c.item("b"))
 			items[0].Context = ctx

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // In all tests, the type modelSender checks that the dispatcher reports each item once, and
@@ -310,8 +311,10 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 // is closed.
 type idle struct{ stop chan struct{} }
 
-func (c *idle) Admit(items []*Item[int], admissions []Admission) {
-	clear(admissions)
+func (c *idle) Admit(items []*Item[int], verdicts []verdict.Verdict) {
+	for i := range verdicts {
+		verdicts[i] = send
+	}
 }
 
 func (c *idle) Prepare([]*Item[int]) {}

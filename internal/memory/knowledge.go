@@ -8,70 +8,34 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// State combines the state of an event in the memory of this process with its state in
-// the store.
-type State uint8
-
-const (
-	// Unknown is the zero value, for a submission that was never judged.
-	Unknown State = iota
-
-	// Clear: no known attempt can have stored the event.
-	Clear
-
-	// Unanswered means that the store never answered. An earlier process may have stored
-	// the event.
-	Unanswered
-
-	// InDoubt: an attempt may have stored the event.
-	InDoubt
-
-	// Stored: SQS has the event.
-	Stored
-
-	// Altered: SQS has a different message in place of the event.
-	Altered
-)
-
 // Knowledge is an event's State and, depending on the State, data about its attempts and
-// its message in SQS.
+// its message in SQS. The State Unknown is for a submission that was never judged.
 type Knowledge struct {
-	State State
+	State verdict.State
 
 	// Before is true if an earlier submission, not this one, stored the event.
 	Before bool
-
-	// Result and Message come from the store's record of a stored event. Result is SQS's
-	// answer at the time. Message is the recorded message if its bytes or group differ
-	// from this submission's message, otherwise nil.
-	Result  idempotency.Result
-	Message *Message
 
 	// Err explains why the store granted no claim, or why the event had to wait in this
 	// process; otherwise nil.
 	Err error
 
-	// The field `local` is the knowledge of this process. The three times are from the
-	// store, about another submission.
-	local                          process.Known
-	since, resendBefore, forgotten time.Time
+	local   process.Known // knowledge of this process
+	inStore store.Known   // the store's answers, zero without a claim
 }
 
 // Fate returns the fate of an event whose last attempt has no proof of success.
-func (k *Knowledge) Fate() attempt.Fate {
-	switch k.State {
-	case Altered:
-		return attempt.Altered
-	case Stored:
-		return attempt.Stored
-	case InDoubt, Unanswered:
-		return attempt.InDoubt
-	default:
-		return attempt.NotStored
-	}
+func (k *Knowledge) Fate() attempt.Fate { return k.State.Fate() }
+
+// Recorded returns the data of the store's record of a stored event: SQS's answer at the
+// time, and the recorded message if its bytes or group differ from this submission's message,
+// otherwise nil.
+func (k *Knowledge) Recorded() (idempotency.Result, *Message) {
+	return k.inStore.Result, k.inStore.Message
 }
 
 // Times returns wall-clock times of an event in the State InDoubt or Altered:
@@ -83,10 +47,13 @@ func (k *Knowledge) Fate() attempt.Fate {
 // All times are zero in the State Unanswered. They may also be zero in the State Altered:
 // if the changed message has another deduplication ID, SQS accepts a resend at any time.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
-	if p := &k.local; p.State == process.InDoubt || p.State == process.Altered {
+	switch p, s := &k.local, &k.inStore; {
+	case p.State == verdict.InDoubt || p.State == verdict.Altered:
 		return m.Wall(p.Since), m.Wall(p.ResendBefore()), m.Wall(p.ForgottenAt())
+	case k.State == verdict.InDoubt:
+		return s.Since, s.ResendUntil, s.ForgottenAt
 	}
-	return k.since, k.resendBefore, k.forgotten
+	return since, resendBefore, forgotten
 }
 
 // combine merges this process's knowledge of an event with the store's answers. The
@@ -94,38 +61,35 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 // `deferred` is true if the claim is to be made later.
 func combine(inProcess process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{local: inProcess, Before: before}
-	var inStore store.Known
 	if claim != nil {
-		inStore = claim.Known()
-		k.Err = inStore.Err
+		k.inStore = claim.Known()
+		k.Err = k.inStore.Err
 	}
 	switch {
-	case altered || inProcess.State == process.Altered:
-		k.State = Altered
-	case inProcess.State == process.Stored || inStore.State == store.Stored:
-		k.State = Stored
-		if inStore.State == store.Stored {
-			k.Before, k.Result, k.Message = before || !inStore.Ours, inStore.Result, inStore.Message
-		}
-	case inProcess.State == process.InDoubt:
-		k.State = InDoubt
-	case claim == nil && !deferred || unclaimed || inStore.State == store.Clear:
-		k.State = Clear
-	case inStore.State == store.InDoubt:
-		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, inStore.Since, inStore.ResendUntil, inStore.ForgottenAt
+	case altered || inProcess.State == verdict.Altered:
+		k.State = verdict.Altered
+	case inProcess.State == verdict.Stored || k.inStore.State == verdict.Stored:
+		k.State = verdict.Stored
+		k.Before = before || k.inStore.State == verdict.Stored && !k.inStore.Ours
+	case inProcess.State == verdict.InDoubt:
+		k.State = verdict.InDoubt
+	case claim == nil && !deferred || unclaimed || k.inStore.State == verdict.Clear:
+		k.State = verdict.Clear
+	case k.inStore.State == verdict.InDoubt:
+		k.State = verdict.InDoubt
 	case !refused:
-		k.State = Unanswered
+		k.State = verdict.Unanswered
 	default:
 		// The store has not answered, and its answer is not needed: either the event was
 		// refused because of its content, or Release asks only for the knowledge of this
 		// process.
-		k.State = Clear
+		k.State = verdict.Clear
 	}
 	return k
 }
 
 // errRetained is the Err of an event whose submission ended while Admit made it wait
-// (process.Retained). A new record of the event would have replaced or hidden an old
+// (the Kind Wait of package process). A new record of the event would have replaced or hidden an old
 // record, and another waiting submission may still need the old record.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
@@ -185,10 +149,10 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time
 	}
 	forgottenAt = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
-	if k.State == InDoubt && k.local.State != process.InDoubt {
-		// The wall-clock time k.forgotten has no monotonic reading. Add one, so that the result
+	if k.State == verdict.InDoubt && k.local.State != verdict.InDoubt {
+		// The store's wall-clock time has no monotonic reading. Add one, so that the result
 		// stays right if the wall clock is set afterwards.
-		forgottenAt = time.Now().Add(time.Until(k.forgotten))
+		forgottenAt = time.Now().Add(time.Until(k.inStore.ForgottenAt))
 	}
 	return k, forgottenAt
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 func newPolicy(t *testing.T) idempotency.Policy {
@@ -21,8 +22,8 @@ func newPolicy(t *testing.T) idempotency.Policy {
 }
 
 // combine merges the state of an event in this process with its state in the store. If
-// the states differ, the result is the earlier state in this list: Altered, Stored,
-// InDoubt, Unanswered, Clear.
+// the states differ, the result is the earlier state in this list: verdict.Altered, verdict.Stored,
+// verdict.InDoubt, verdict.Unanswered, Clear.
 func TestCombine(t *testing.T) {
 	policy := newPolicy(t)
 	key := idempotency.Key{Scope: "s", Operation: "o", Value: "v"}
@@ -64,37 +65,38 @@ func TestCombine(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		there string
-		here  process.State
-		want  State
+		here  verdict.State
+		want  verdict.State
 	}{
-		{"no store", process.Unknown, Clear},
-		{"no store", process.InDoubt, InDoubt},
-		{"no store", process.Stored, Stored},
-		{"no store", process.Altered, Altered},
-		{"unasked", process.Clear, Unanswered},
-		{"unasked", process.Stored, Stored},
-		{"clear", process.Unknown, Clear},
-		{"clear", process.InDoubt, InDoubt},
-		{"in doubt", process.Clear, InDoubt},
-		{"in doubt", process.Stored, Stored},
-		{"in doubt", process.Altered, Altered},
-		{"stored", process.Unknown, Stored},
-		{"stored", process.InDoubt, Stored},
-		{"stored", process.Altered, Altered},
+		{"no store", verdict.Unknown, verdict.Clear},
+		{"no store", verdict.InDoubt, verdict.InDoubt},
+		{"no store", verdict.Stored, verdict.Stored},
+		{"no store", verdict.Altered, verdict.Altered},
+		{"unasked", verdict.Clear, verdict.Unanswered},
+		{"unasked", verdict.Stored, verdict.Stored},
+		{"clear", verdict.Unknown, verdict.Clear},
+		{"clear", verdict.InDoubt, verdict.InDoubt},
+		{"in doubt", verdict.Clear, verdict.InDoubt},
+		{"in doubt", verdict.Stored, verdict.Stored},
+		{"in doubt", verdict.Altered, verdict.Altered},
+		{"stored", verdict.Unknown, verdict.Stored},
+		{"stored", verdict.InDoubt, verdict.Stored},
+		{"stored", verdict.Altered, verdict.Altered},
 	} {
 		k := combine(process.Known{State: tc.here}, false, claims[tc.there](), false, false, false, false)
 		assert.Equal(t, tc.want, k.State, "%s there, %v here", tc.there, tc.here)
-		if tc.there == "stored" && k.State == Stored {
+		if tc.there == "stored" && k.State == verdict.Stored {
 			assert.True(t, k.Before)
-			assert.Equal(t, "m", k.Result.MessageID)
+			result, _ := k.Recorded()
+			assert.Equal(t, "m", result.MessageID)
 		}
 	}
 	k := combine(process.Known{}, false, claims["unasked"](), false, false, false, true)
-	assert.Equal(t, Clear, k.State, "an event that is refused does not depend on a silent store")
+	assert.Equal(t, verdict.Clear, k.State, "an event that is refused does not depend on a silent store")
 	k = combine(process.Known{}, false, claims["unasked"](), false, true, false, false)
-	assert.Equal(t, Clear, k.State, "an event without a claim does not depend on the store")
+	assert.Equal(t, verdict.Clear, k.State, "an event without a claim does not depend on the store")
 	k = combine(process.Known{}, false, nil, true, false, false, false)
-	assert.Equal(t, Unanswered, k.State, "an event without a claim yet depends on the store")
+	assert.Equal(t, verdict.Unanswered, k.State, "an event without a claim yet depends on the store")
 	k = combine(process.Known{}, false, nil, false, false, true, false)
 	assert.Equal(t, attempt.Altered, k.Fate())
 }

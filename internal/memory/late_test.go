@@ -10,6 +10,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // Another process crashed during its attempt, so the event is in doubt in the store. This
@@ -23,15 +24,15 @@ func TestTheStoreSaysTooLate(t *testing.T) {
 		crashed, m := New(options), New(options)
 		defer func() { _, _ = crashed.Close(t.Context()) }()
 		defer func() { _, _ = m.Close(t.Context()) }()
-		require.Equal(t, Go, admit(t, crashed, submission(t, crashed, new(Record), "k", "b")).Kind)
+		require.Equal(t, verdict.Go, admit(t, crashed, submission(t, crashed, new(Record), "k", "b")).Kind)
 		time.Sleep(policy.Terms().ResendFor - 1)
 		r := submission(t, m, new(Record), "k", "b")
-		require.Equal(t, Go, admit(t, m, r).Kind)
+		require.Equal(t, verdict.Go, admit(t, m, r).Kind)
 		m.Attempted([]Ended{{Record: r, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
-		require.Equal(t, Go, admit(t, m, r).Kind, "nothing has changed")
+		require.Equal(t, verdict.Go, admit(t, m, r).Kind, "nothing has changed")
 		m.Attempted([]Ended{{Record: r, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
 		time.Sleep(1)
-		assert.Equal(t, Late, admit(t, m, r).Kind)
-		assert.Equal(t, InDoubt, m.Conclude(r, false, false).State)
+		assert.Equal(t, verdict.Late, admit(t, m, r).Kind)
+		assert.Equal(t, verdict.InDoubt, m.Conclude(r, false, false).State)
 	})
 }

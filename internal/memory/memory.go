@@ -11,7 +11,7 @@
 // event. The two memories use different clocks and data. Without this package, a caller
 // would have to ask both in the right order and merge the answers.
 //
-// Guarantees: [Memory.Admit] returns [Go] only if both memories allow the attempt. The
+// Guarantees: [Memory.Admit] returns Go only if both memories allow the attempt. The
 // event is then in doubt in both memories until [Memory.Attempted] records proof. After
 // [Memory.Conclude], Admit allows no attempt of the submission, so no later attempt
 // changes the outcome.
@@ -40,6 +40,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -157,14 +158,14 @@ func (r *Record) DropClaim() {
 }
 
 // Adopt returns the message that the store has recorded for the event, and makes it the
-// message of the submission's claim. Call Adopt after a judgement of the kind [Change].
+// message of the submission's claim. Call Adopt after a verdict of the kind Adopt.
 //
 // An earlier submission may have sent the recorded message, so this submission must send
 // the same bytes.
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
 // Identify sets the message of a submission and returns the current instant. Call Identify
-// after LookUp, and again after each Admit with the Kind [Change]. If LookUp or Admit
+// after LookUp, and again after each Admit with the Kind Adopt. If LookUp or Admit
 // returned this Kind, the store has recorded another message for the event: call Identify
 // with the result of Adopt.
 //
@@ -203,13 +204,13 @@ func (r *Record) BodyHash() string {
 // WasSentHere reports whether this process had sent the event before. A send that SQS
 // refused does not count. Call it before the submission's first Admit: later, the
 // submission's own attempts count too.
-func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
+func (r *Record) WasSentHere() bool { return r.submission.Known.State >= verdict.InDoubt }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
 // Call it before the first attempt of this submission, because a confirmed attempt of
 // this submission counts too.
 func (r *Record) WasSentElsewhere() bool {
-	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
+	return r.claim.Load() != nil && r.claim.Load().Known().State >= verdict.InDoubt
 }
 
 // HasStore reports whether the memory has a store.

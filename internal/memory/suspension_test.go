@@ -13,6 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 type noWaiter struct{}
@@ -20,10 +21,10 @@ type noWaiter struct{}
 func (noWaiter) MarkRecording() {}
 func (noWaiter) Recorded(bool)  {}
 
-func admit(t *testing.T, m *Memory, r *Record) Judgement {
+func admit(t *testing.T, m *Memory, r *Record) verdict.Verdict {
 	a := []Attempt{{Record: r, First: true}}
 	m.Admit(t.Context(), a)
-	return a[0].Judgement
+	return a[0].Verdict
 }
 
 // Right after a suspension, a new submission must wait: its new record would replace the
@@ -38,7 +39,7 @@ func TestSuspension(t *testing.T) {
 			defer func() { _, _ = m.Close(t.Context()) }()
 			submit := func() *Record { return submission(t, m, new(Record), "k", "b") }
 			first, waits := submit(), submit()
-			require.Equal(t, Go, admit(t, m, first).Kind)
+			require.Equal(t, verdict.Go, admit(t, m, first).Kind)
 			m.Attempted([]Ended{{Record: first, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.Stored, MessageID: "m"}}}, Lead{})
 			synctest.Wait()
 			at.Asleep += time.Hour
@@ -47,21 +48,21 @@ func TestSuspension(t *testing.T) {
 			for _, r := range []*Record{later, ends} {
 				j := admit(t, m, r)
 				if s != nil {
-					assert.Equal(t, Known, j.Kind, "the store knows the event")
+					assert.Equal(t, verdict.Known, j.Kind, "the store knows the event")
 					continue
 				}
-				assert.Equal(t, Wait, j.Kind)
+				assert.Equal(t, verdict.Wait, j.Kind)
 				assert.Positive(t, j.Delay)
 			}
 			k := m.Conclude(waits, false, false)
-			assert.Equal(t, Stored, k.State)
+			assert.Equal(t, verdict.Stored, k.State)
 			assert.NoError(t, k.Err)
 			if s == nil {
 				k = m.Conclude(ends, false, false)
-				assert.Equal(t, Clear, k.State)
+				assert.Equal(t, verdict.Clear, k.State)
 				assert.ErrorIs(t, k.Err, errRetained)
 				at.Awake += 2 * time.Minute
-				assert.Equal(t, Go, admit(t, m, later).Kind)
+				assert.Equal(t, verdict.Go, admit(t, m, later).Kind)
 			}
 		})
 	}
@@ -74,9 +75,9 @@ func TestSuspensionAndCollision(t *testing.T) {
 	at := clock.Reading{Wall: time.Now()}
 	m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at })})
 	submit := func(body string) *Record { return submission(t, m, &Record{SendAnyway: true}, "k", body) }
-	require.Equal(t, Go, admit(t, m, submit("under way")).Kind)
+	require.Equal(t, verdict.Go, admit(t, m, submit("under way")).Kind)
 	other := submit("b")
-	assert.NotZero(t, admit(t, m, other).Collision)
+	assert.NotZero(t, admit(t, m, other).Reuse)
 	m.Attempted([]Ended{{Record: other, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
 	submit("b") // waits
 	at.Asleep += time.Hour
@@ -84,13 +85,13 @@ func TestSuspensionAndCollision(t *testing.T) {
 	later := submit("b")
 	for range 120 {
 		j := admit(t, m, later)
-		require.Equal(t, Wait, j.Kind)
-		require.Zero(t, j.Collision)
+		require.Equal(t, verdict.Wait, j.Kind)
+		require.Zero(t, j.Reuse)
 		at.Awake += time.Second
 	}
 	j := admit(t, m, later)
-	assert.Equal(t, Go, j.Kind)
-	assert.NotZero(t, j.Collision)
+	assert.Equal(t, verdict.Go, j.Kind)
+	assert.NotZero(t, j.Reuse)
 }
 
 // With SendAnyway, a collision that the store found is reported once, even if the
@@ -107,20 +108,20 @@ func TestSuspensionAndCollisionInStore(t *testing.T) {
 			submit := func(m *Memory, body string) *Record {
 				return submission(t, m, &Record{SendAnyway: true}, "k", body)
 			}
-			require.Equal(t, Go, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
+			require.Equal(t, verdict.Go, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
 			underWay := submit(m, "under way")
 			if also {
-				require.Equal(t, Go, admit(t, m, underWay).Kind)
+				require.Equal(t, verdict.Go, admit(t, m, underWay).Kind)
 			}
 			earlier, waits := submit(m, "b"), submit(m, "b")
-			require.Equal(t, OtherPayload, admit(t, m, earlier).Collision.Reuse)
+			require.Equal(t, verdict.OtherPayload, admit(t, m, earlier).Reuse)
 			m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
 			at.Asleep += time.Hour
 			at.Wall = at.Wall.Add(time.Hour)
 			later := submit(m, "b")
 			first := admit(t, m, later)
-			require.Equal(t, Wait, first.Kind)
-			require.Equal(t, OtherPayload, first.Collision.Reuse)
+			require.Equal(t, verdict.Wait, first.Kind)
+			require.Equal(t, verdict.OtherPayload, first.Reuse)
 			if also {
 				m.Attempted([]Ended{{Record: underWay, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
 				m.Conclude(underWay, false, false)
@@ -128,9 +129,9 @@ func TestSuspensionAndCollisionInStore(t *testing.T) {
 			}
 			at.Awake += 2 * time.Minute
 			last := admit(t, m, later)
-			assert.Equal(t, Go, last.Kind)
-			assert.Equal(t, NoReuse, last.Collision.Reuse)
-			assert.NotEqual(t, Unknown, m.Conclude(waits, false, false).State)
+			assert.Equal(t, verdict.Go, last.Kind)
+			assert.Equal(t, verdict.NoReuse, last.Reuse)
+			assert.NotEqual(t, verdict.Unknown, m.Conclude(waits, false, false).State)
 		})
 	}
 }
@@ -164,11 +165,11 @@ func TestUnclaimedCountsStartedAttempts(t *testing.T) {
 		m := New(Options{MaxKeys: 1, Store: failingStore{new(idempotency.Memory)}, FailOpen: true, Policy: newPolicy(t)})
 		defer func() { _, _ = m.Close(t.Context()) }()
 		submit := func(key, body string) *Record { return submission(t, m, new(Record), key, body) }
-		require.Equal(t, Go, admit(t, m, submit("k", "one")).Kind)
+		require.Equal(t, verdict.Go, admit(t, m, submit("k", "one")).Kind)
 		refused, held := submit("k", "two"), submit("l", "three")
 		a := []Attempt{{Record: refused, First: true}, {Record: held, First: true, Follows: true}}
 		m.Admit(t.Context(), a)
-		require.Equal(t, []Kind{Collide, Hold}, []Kind{a[0].Kind, a[1].Kind})
+		require.Equal(t, []verdict.Kind{verdict.Refuse, verdict.Hold}, []verdict.Kind{a[0].Kind, a[1].Kind})
 		require.ErrorIs(t, admit(t, m, held).Err, ErrFull)
 		assert.EqualValues(t, 1, m.StoreStats().Unclaimed)
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -57,8 +58,8 @@ func (s *stream) send(tb testing.TB) {
 	*ev = s.Event(key, key, s.body, s.body[100:], [32]byte{})
 	*t = process.Submission{}
 	s.Refresh(now, ev, t)
-	if v := s.Admit(now, ev, t); v.Kind != process.Go {
-		tb.Fatal(v.Kind)
+	if v := s.Admit(now, ev, t, false); kindOf(v) != kindGo {
+		tb.Fatal(kindOf(v))
 	}
 }
 
@@ -139,12 +140,12 @@ func TestConcurrentUse(t *testing.T) {
 				var sub process.Submission
 				m.Refresh(m.Now(), &ev, &sub)
 				for try := range 3 {
-					v := m.Admit(m.Now(), &ev, &sub)
-					for ; v.Kind == process.Retained; v = m.Admit(m.Now(), &ev, &sub) {
+					v := m.Admit(m.Now(), &ev, &sub, false)
+					for ; kindOf(v) == kindRetained; v = m.Admit(m.Now(), &ev, &sub, false) {
 						runtime.Gosched() // an attempt of another submission is under way
 					}
-					if v.Kind != process.Go {
-						t.Error(v.Kind)
+					if kindOf(v) != kindGo {
+						t.Error(kindOf(v))
 						return
 					}
 					r := []process.Result{refused, lost, stored(key)}[try]
@@ -155,7 +156,7 @@ func TestConcurrentUse(t *testing.T) {
 					}
 				}
 				other := m.Event(key, "g", "other"+strconv.Itoa(worker), "other", [32]byte{})
-				if i%3 == 0 && m.AdmitAnyway(m.Now(), &other, &process.Submission{}).Kind != process.Go {
+				if i%3 == 0 && kindOf(m.Admit(m.Now(), &other, &process.Submission{}, true)) != kindGo {
 					t.Error("not admitted")
 				}
 				m.Release(m.Now(), &ev, &sub)
@@ -163,7 +164,7 @@ func TestConcurrentUse(t *testing.T) {
 					m.Sweep(m.Now())
 					m.Len(m.Now())
 				}
-				if m.Look(m.Now(), &ev).State != process.Stored {
+				if m.Look(m.Now(), &ev).State != verdict.Stored {
 					t.Error("forgotten")
 				}
 			}

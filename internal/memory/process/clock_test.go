@@ -49,7 +49,7 @@ func TestIntervalDuringSuspension(t *testing.T) {
 	before := r.Wall(s.look().ResendBefore())
 	r.clocks.Asleep += 5 * time.Minute
 	r.clocks.Step = -5 * time.Minute // cancels Asleep: the wall clock does not move
-	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
+	assert.Equal(t, kindLateInDoubt, kindOf(s.admit()))
 	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.sub.Known.ResendBefore()))
 
 	s = r.submit("k2", "g", "b")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 func TestCollisions(t *testing.T) {
@@ -16,28 +17,28 @@ func TestCollisions(t *testing.T) {
 	since := r.pass(time.Second)
 	first.goes()
 	for _, state := range []process.Result{refused, lost, stored("m1")} {
-		if first.state() != process.InDoubt || !first.look().UnderWay {
+		if first.state() != verdict.InDoubt || !first.look().UnderWay {
 			first.goes()
 			since = first.look().Since
 		}
 		first.record(state)
 		for _, tc := range []struct {
-			want                         process.Kind
+			want                         string
 			key, group, body, attributes string
 		}{
-			{process.Go, "k2", "g", "payload/1", "north"},
-			{process.Conflict, "k", "g", "other/1", "north"},
-			{process.Drift, "k", "g", "payload/2", "north"},
-			{process.Drift, "k", "g2", "payload/2", "north"},
-			{process.OtherGroup, "k", "g2", "payload/1", "north"},
-			{process.OtherGroup, "k", "g2", "payload/1", "south"},
-			{process.OtherAttributes, "k", "g", "payload/1", "south"},
+			{kindGo, "k2", "g", "payload/1", "north"},
+			{kindConflict, "k", "g", "other/1", "north"},
+			{kindDrift, "k", "g", "payload/2", "north"},
+			{kindDrift, "k", "g2", "payload/2", "north"},
+			{kindOtherGroup, "k", "g2", "payload/1", "north"},
+			{kindOtherGroup, "k", "g2", "payload/1", "south"},
+			{kindOtherAttributes, "k", "g", "payload/1", "south"},
 		} {
 			s := r.submitWith(tc.key, tc.group, tc.body, tc.attributes)
 			v := s.admit()
-			assert.Equal(t, tc.want.String(), v.Kind.String())
-			assert.Equal(t, tc.want != process.Go, v.Kind.Collides())
-			if v.Kind.Collides() {
+			assert.Equal(t, tc.want, kindOf(v))
+			assert.Equal(t, tc.want != kindGo, v.Reuse != verdict.NoReuse)
+			if v.Reuse != verdict.NoReuse {
 				assert.Equal(t, since, v.Known.Since, "when the first was sent")
 				assert.Equal(t, first.look(), v.Known)
 				assert.Zero(t, s.state(), "nothing is known of this event")
@@ -51,10 +52,10 @@ func TestCollisions(t *testing.T) {
 	}
 	r.until(first.look().ForgottenAt() - 1)
 	other := r.submit("k", "g", "other")
-	assert.Equal(t, process.Conflict, other.admit().Kind)
+	assert.Equal(t, kindConflict, kindOf(other.admit()))
 	r.pass(1)
-	assert.Equal(t, process.Conflict, other.admit().Kind, "what is submitted inside the interval is judged inside it")
-	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
+	assert.Equal(t, kindConflict, kindOf(other.admit()), "what is submitted inside the interval is judged inside it")
+	assert.Equal(t, kindGo, kindOf(r.submit("k", "g", "other").admit()))
 }
 
 // An event in doubt collides with a later event. Admit returns LateInDoubt and not the
@@ -65,8 +66,8 @@ func TestDoubtComesBeforeCollision(t *testing.T) {
 	s.try(lost)
 	r.pass(time.Hour)
 	r.submit("k", "g", "other").try(stored("m1"))
-	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
-	assert.Equal(t, process.LateInDoubt, s.anyway().Kind)
+	assert.Equal(t, kindLateInDoubt, kindOf(s.admit()))
+	assert.Equal(t, kindLateInDoubt, kindOf(s.anyway()))
 }
 
 func TestAdmitAnyway(t *testing.T) {
@@ -77,16 +78,16 @@ func TestAdmitAnyway(t *testing.T) {
 
 	r.pass(time.Second)
 	south := r.submitWith("k", "g", "b", "south")
-	require.Equal(t, process.OtherAttributes, south.admit().Kind)
-	assert.Equal(t, process.Judgement{Kind: process.Go}, south.anyway())
+	require.Equal(t, kindOtherAttributes, kindOf(south.admit()))
+	assert.Equal(t, verdict.OtherAttributes, south.anyway().Reuse)
 	assert.True(t, south.record(stored("m1")), "SQS took it for the first")
-	assert.Equal(t, process.Stored, south.state())
+	assert.Equal(t, verdict.Stored, south.state())
 	assert.Equal(t, known.Since, south.look().Since, "SQS forgets the only message that it has")
 
 	other := r.submitWith("k", "g", "other", "north")
-	require.Equal(t, process.Conflict, other.admit().Kind)
-	assert.Equal(t, process.Judgement{Kind: process.Go}, other.anyway())
-	assert.Equal(t, process.InDoubt, other.state())
+	require.Equal(t, kindConflict, kindOf(other.admit()))
+	assert.Equal(t, verdict.OtherPayload, other.anyway().Reuse)
+	assert.Equal(t, verdict.InDoubt, other.state())
 	r.pass(time.Second)
 	assert.False(t, other.record(stored("m2")))
 
@@ -94,19 +95,19 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Equal(t, 3, r.Len(r.Now()))
 	for body, id := range map[string]string{"b": "m1", "other": "m2"} {
 		again := r.submitWith("k", "g", body, "north")
-		assert.Equal(t, process.Stored, again.goes().Known.State)
+		assert.Equal(t, verdict.Stored, again.goes().Known.State)
 		assert.True(t, again.record(stored(id)))
-		assert.Equal(t, process.Go, again.anyway().Kind)
+		assert.Equal(t, kindGo, kindOf(again.anyway()))
 		assert.True(t, again.record(stored(id)))
 	}
 	assert.Equal(t, 3, r.Len(r.Now()))
-	assert.Equal(t, process.Conflict, r.submit("k", "g", "third").admit().Kind)
+	assert.Equal(t, kindConflict, kindOf(r.submit("k", "g", "third").admit()))
 
 	// The record of the first event expires. The record of the other event remains.
 	r.until(known.ForgottenAt())
 	assert.Zero(t, first.look())
-	assert.Equal(t, process.Stored, other.state())
-	assert.Equal(t, process.LateStored, r.submitWith("k", "g", "other", "north").admit().Kind)
+	assert.Equal(t, verdict.Stored, other.state())
+	assert.Equal(t, kindLateStored, kindOf(r.submitWith("k", "g", "other", "north").admit()))
 	r.pass(time.Hour)
 	assert.True(t, r.Sweep(r.Now()))
 	assert.Zero(t, other.look())
@@ -119,7 +120,7 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	r := newRig(t, process.Options{})
 	north, south := r.submitWith("k", "g", "b", "north"), r.submitWith("k", "g", "b", "south")
 	north.goes()
-	require.Equal(t, process.Go, south.anyway().Kind)
+	require.Equal(t, kindGo, kindOf(south.anyway()))
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
@@ -129,7 +130,7 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
 	south = r.submitWith("k2", "g", "b", "south")
-	require.Equal(t, process.Go, south.anyway().Kind)
+	require.Equal(t, kindGo, kindOf(south.anyway()))
 	r.until(north.look().ForgottenAt())
 	require.Zero(t, north.look())
 	assert.True(t, south.record(stored("m2")))
@@ -142,19 +143,19 @@ func TestAltered(t *testing.T) {
 	s.goes()
 	end := r.pass(time.Second)
 	assert.False(t, s.record(altered))
-	assert.Equal(t, process.Altered, s.state())
+	assert.Equal(t, verdict.Altered, s.state())
 	again := r.submitWith("k", "g", "b", "north")
 	for _, v := range []process.Judgement{s.admit(), again.admit(), again.anyway()} {
-		assert.Equal(t, process.AlteredBefore, v.Kind)
+		assert.Equal(t, kindAlteredBefore, kindOf(v))
 		assert.Equal(t, since, v.Known.Since)
 		assert.Equal(t, end.Add(span), v.Known.ForgottenAt(), "until when")
 	}
 	south := r.submitWith("k", "g", "b", "south")
-	assert.Equal(t, process.OtherAttributes, south.admit().Kind)
-	assert.Equal(t, process.AlteredBefore, south.anyway().Kind, "SQS looks at the body alone")
-	assert.Equal(t, process.Go, r.submit("k", "g", "other").anyway().Kind)
+	assert.Equal(t, kindOtherAttributes, kindOf(south.admit()))
+	assert.Equal(t, kindAlteredBefore, kindOf(south.anyway()), "SQS looks at the body alone")
+	assert.Equal(t, kindGo, kindOf(r.submit("k", "g", "other").anyway()))
 	r.until(end.Add(span) - 1)
-	assert.Equal(t, process.AlteredBefore, again.admit().Kind)
+	assert.Equal(t, kindAlteredBefore, kindOf(again.admit()))
 	r.pass(1)
 	again.goes()
 	again.record(stored("m1"))
@@ -167,13 +168,13 @@ func TestAltered(t *testing.T) {
 	// a resend of the event. The attempt therefore counts as not stored.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
-	assert.Equal(t, process.Clear, s.state())
+	assert.Equal(t, verdict.Clear, s.state())
 	s.try(lost)
 	known = s.look()
 	s.try(alteredOther)
 	assert.Equal(t, known, s.look())
 	since = known.Since
 	s.try(altered)
-	assert.Equal(t, process.Altered, s.state())
+	assert.Equal(t, verdict.Altered, s.state())
 	assert.Equal(t, since, s.look().Since)
 }

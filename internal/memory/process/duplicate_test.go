@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -36,14 +37,14 @@ func TestDuplicateByMessageID(t *testing.T) {
 	s.goes()
 	r.pass(time.Hour)
 	assert.True(t, s.record(stored("m2")))
-	assert.Equal(t, process.Stored, s.state())
+	assert.Equal(t, verdict.Stored, s.state())
 
 	assert.False(t, r.submit("k2", "g", "b").try(stored("m2")), "of another event")
 
 	// An answer without a message ID proves nothing: the event stays in doubt.
 	s = r.submit("k3", "g", "b")
 	assert.False(t, s.try(stored("")))
-	assert.Equal(t, process.InDoubt, s.state())
+	assert.Equal(t, verdict.InDoubt, s.state())
 	assert.False(t, s.try(stored("")))
 }
 
@@ -58,13 +59,13 @@ func TestLostPlace(t *testing.T) {
 	s.goes()
 	r.clocks.Asleep += time.Hour
 	other := r.submit("k", "g", "other")
-	assert.Equal(t, process.Retained, other.admit().Kind)
+	assert.Equal(t, kindRetained, kindOf(other.admit()))
 	r.pass(2 * time.Minute)
 	other.try(stored("m2"))
 	known := other.look()
 	s.record(stored("m3"))
 	assert.Equal(t, known, other.look())
-	assert.Equal(t, process.Stored, s.state())
+	assert.Equal(t, verdict.Stored, s.state())
 }
 
 // A stored event is sent again. The machine is suspended during this second attempt, which
@@ -80,7 +81,7 @@ func TestLateEndWithoutProof(t *testing.T) {
 		s.goes()
 		r.clocks.Asleep += time.Hour
 		other := r.submit("k", "g", "b")
-		assert.Equal(t, process.Retained, other.admit().Kind)
+		assert.Equal(t, kindRetained, kindOf(other.admit()))
 		since := r.pass(2 * time.Minute)
 		if meanwhile != "nothing" {
 			other.goes()
@@ -102,18 +103,18 @@ func TestLateEndWithoutProof(t *testing.T) {
 		k := s.look()
 		switch meanwhile {
 		case "nothing", "clear":
-			assert.Equal(t, process.Stored, k.State, meanwhile)
+			assert.Equal(t, verdict.Stored, k.State, meanwhile)
 			assert.Equal(t, first, k.Since, "the interval by which the attempt was judged")
 			assert.Equal(t, end.Add(span), k.ForgottenAt())
 		case "in doubt":
-			assert.Equal(t, process.Stored, k.State)
+			assert.Equal(t, verdict.Stored, k.State)
 			assert.Equal(t, first, k.Since)
 			assert.Equal(t, since.Add(window.Request+span), k.ForgottenAt(), "the other may arrive later than this one")
 		case "under way":
 			assert.True(t, k.UnderWay)
 			r.pass(time.Second)
 			other.record(refused)
-			assert.Equal(t, process.InDoubt, s.state(), "the late one may be stored")
+			assert.Equal(t, verdict.InDoubt, s.state(), "the late one may be stored")
 			assert.Equal(t, r.Now().Add(window.Request+span), s.look().ForgottenAt())
 		case "stored":
 			assert.Equal(t, before.Since, k.Since)
@@ -121,8 +122,8 @@ func TestLateEndWithoutProof(t *testing.T) {
 		default:
 			assert.Equal(t, before, k, meanwhile)
 		}
-		if want, ok := map[string]process.Kind{"nothing": process.LateStored, "clear": process.LateStored, "in doubt": process.LateStored}[meanwhile]; ok {
-			assert.Equal(t, want, s.admit().Kind, "no attempt begins outside of the interval of the stored event")
+		if want, ok := map[string]string{"nothing": kindLateStored, "clear": kindLateStored, "in doubt": kindLateStored}[meanwhile]; ok {
+			assert.Equal(t, want, kindOf(s.admit()), "no attempt begins outside of the interval of the stored event")
 		}
 	}
 }
@@ -242,14 +243,14 @@ func TestDuplicateOfUnknownAge(t *testing.T) {
 		r.submit("k1", "g", "b1").try(stored("m1", number(time.Second)))
 		s := r.submit("k", "g", "b")
 		assert.True(t, s.try(stored("m", number(2*time.Minute))), "a smaller number than that of an earlier message")
-		assert.Equal(t, process.LateStored, s.admit().Kind)
+		assert.Equal(t, kindLateStored, kindOf(s.admit()))
 		again := r.submit("k", "g", "b")
-		assert.Equal(t, process.LateStored, again.admit().Kind)
+		assert.Equal(t, kindLateStored, kindOf(again.admit()))
 		r.pass(span)
-		assert.Equal(t, process.Go, r.submit("k", "g", "b").admit().Kind)
+		assert.Equal(t, kindGo, kindOf(r.submit("k", "g", "b").admit()))
 
 		s = r.submit("k2", "g", "b2")
 		assert.False(t, s.try(stored("m2", number(-span))), "a new message")
-		assert.Equal(t, process.Go, s.admit().Kind)
+		assert.Equal(t, kindGo, kindOf(s.admit()))
 	}
 }

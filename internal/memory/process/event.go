@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"unsafe"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -85,18 +86,18 @@ func (m *Memory) separateKey(e *Event) window.Key {
 	return m.sent.Key(string(of[:]), e.dedupeKey)
 }
 
-// collision returns the difference between two events with the same dedupe key, as a Kind.
+// collision returns the difference between two events with the same dedupe key.
 // f is the new event's fingerprint. The parameter `earlier` is the fingerprint in the
 // record.
-func (f fingerprint) collision(earlier fingerprint) Kind {
+func (f fingerprint) collision(earlier fingerprint) verdict.Reuse {
 	switch {
 	case f.same == earlier.same:
-		return OtherAttributes
+		return verdict.OtherAttributes
 	case f.body == earlier.body:
-		return OtherGroup
+		return verdict.OtherGroup
 	case f.payload == earlier.payload:
-		return Drift
+		return verdict.OtherBody
 	default:
-		return Conflict
+		return verdict.OtherPayload
 	}
 }

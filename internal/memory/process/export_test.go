@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // Clocks simulates a machine's clocks. Tests change the fields to let time pass.
@@ -29,7 +30,7 @@ func NewAt(o Options, c *Clocks) *Memory {
 // KeptUntil returns k.keptUntil(). The result is zero if the State of k is Unknown or
 // Clear.
 func KeptUntil(k Known) Instant {
-	if k.State != InDoubt && k.State != Stored && k.State != Altered {
+	if k.State != verdict.InDoubt && k.State != verdict.Stored && k.State != verdict.Altered {
 		return 0
 	}
 	return k.keptUntil()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // After a suspension, an earlier submission still finds the event's record, so that it does
@@ -37,17 +38,17 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			r.Sweep(r.Now())
 			// This Admit frees expired records. It must keep the record with the key k.
 			r.submit("k3", "g", "b").try(stored("m3"))
-			assert.Equal(t, process.LateStored, watcher.admit().Kind)
-			assert.Equal(t, process.Conflict, collides.admit().Kind)
+			assert.Equal(t, kindLateStored, kindOf(watcher.admit()))
+			assert.Equal(t, kindConflict, kindOf(collides.admit()))
 			// SQS has forgotten the changed message with the key k2, and would now store
 			// the event. An attempt may therefore start.
 			altered.goes()
 			// The Memory still keeps the old record with the key k for the earlier
 			// submissions. A new submission must wait.
 			again := r.submit("k", "g", "b")
-			assert.Equal(t, process.Unknown, again.sub.Known.State)
-			assert.Equal(t, process.Retained, again.admit().Kind)
-			assert.Equal(t, process.LateStored, watcher.admit().Kind)
+			assert.Equal(t, verdict.Unknown, again.sub.Known.State)
+			assert.Equal(t, kindRetained, kindOf(again.admit()))
+			assert.Equal(t, kindLateStored, kindOf(watcher.admit()))
 			r.pass(2 * time.Minute)
 			again.goes()
 		})
@@ -88,19 +89,19 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 	r.clocks.Asleep += time.Hour
 	other := r.submitWith("k", "g", "b", "south")
 	for range 120 {
-		assert.Equal(t, process.Retained, other.admit().Kind)
+		assert.Equal(t, kindRetained, kindOf(other.admit()))
 		assert.True(t, other.sub.Retained)
 		r.pass(time.Second)
 	}
 	watcher.refresh()
-	assert.Equal(t, process.InDoubt, watcher.sub.Known.State)
+	assert.Equal(t, verdict.InDoubt, watcher.sub.Known.State)
 	assert.Equal(t, since, watcher.sub.Known.Since)
 	other.try(refused)
 	assert.False(t, other.sub.Retained)
 	other.release()
 	known, duplicate := r.Conclude(r.Now(), &watcher.ev, &watcher.sub)
 	assert.False(t, duplicate)
-	assert.Equal(t, process.InDoubt, known.State)
+	assert.Equal(t, verdict.InDoubt, known.State)
 }
 
 // Two events, "b" and "other", have the same dedupe key. Event "b" got the record under this
@@ -113,16 +114,16 @@ func TestSeparateRecordRightAfterASuspension(t *testing.T) {
 	first := r.submit("k", "g", "b")
 	first.goes()
 	other := r.submit("k", "g", "other")
-	assert.Equal(t, process.Go, other.anyway().Kind)
+	assert.Equal(t, kindGo, kindOf(other.anyway()))
 	other.record(lost)
 	first.record(refused)
 	first.release()
 	waits := r.submit("k", "g", "other")
 	r.clocks.Asleep += time.Hour
 	later := r.submit("k", "g", "other")
-	assert.Equal(t, process.Retained, later.admit().Kind)
-	assert.Equal(t, process.Retained, later.anyway().Kind)
-	assert.Equal(t, process.LateInDoubt, waits.admit().Kind)
+	assert.Equal(t, kindRetained, kindOf(later.admit()))
+	assert.Equal(t, kindRetained, kindOf(later.anyway()))
+	assert.Equal(t, kindLateInDoubt, kindOf(waits.admit()))
 	r.pass(2 * time.Minute)
 	later.goes()
 }

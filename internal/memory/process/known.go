@@ -1,55 +1,23 @@
 package process
 
-import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+import (
+	"errors"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
 
 // memorySpan is the longest time for which SQS may remember a message, by this machine's
 // clock.
 const memorySpan = window.Interval + window.Slack
 
-// State is this process's knowledge of an event.
-type State uint8
-
-const (
-	// Unknown: this process has not sent the event, or SQS has certainly forgotten it.
-	Unknown State = iota
-
-	// Clear: SQS has refused every attempt so far, and has stored nothing.
-	Clear
-
-	// InDoubt: SQS may have stored the event, because a request is under way or has ended
-	// without proof.
-	InDoubt
-
-	// Stored: SQS confirmed the event.
-	Stored
-
-	// Altered: SQS has stored a changed message, and would drop the event as its
-	// duplicate.
-	Altered
-)
-
-// String returns the state in lowercase, words separated by spaces.
-func (s State) String() string {
-	switch s {
-	case Clear:
-		return "clear"
-	case InDoubt:
-		return "in doubt"
-	case Stored:
-		return "stored"
-	case Altered:
-		return "altered"
-	default:
-		return "unknown"
-	}
-}
-
 // mayBeStored reports whether SQS has, or may have, the event unchanged (not Altered).
-func (s State) mayBeStored() bool { return s == InDoubt || s == Stored }
+func mayBeStored(s verdict.State) bool { return s == verdict.InDoubt || s == verdict.Stored }
 
 // Known is a snapshot of this process's knowledge of an event. The zero value is Unknown.
 type Known struct {
-	State State
+	State verdict.State
 
 	// UnderWay reports that a request with the event is under way and State is InDoubt.
 	UnderWay bool
@@ -83,7 +51,7 @@ func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 // must be InDoubt, Stored or Altered.
 func (k Known) keptUntil() Instant {
 	switch {
-	case k.State != InDoubt || k.otherUnproven:
+	case k.State != verdict.InDoubt || k.otherUnproven:
 		// The attempt that started at Since may have ended immediately. A request under way
 		// does not make the result later, because SQS may refuse the request.
 		return k.Since.Add(memorySpan)
@@ -96,93 +64,34 @@ func (k Known) keptUntil() Instant {
 	}
 }
 
-// Kind is the kind of a [Judgement].
-type Kind uint8
+// Judgement is the answer of Judge and Admit:
+//
+//   - Go: the attempt has begun. Call Record when it has ended. After Admit with the
+//     parameter `anyway`, Reuse may be set.
+//   - Late: Known.State says why: InDoubt or Stored if SQS may forget the event before a new
+//     attempt arrives, Altered if SQS would drop the event until Known.ForgottenAt(). After
+//     Conclude, every judgement is Late.
+//   - Wait: after a suspension of the machine, an earlier submission may still need the
+//     event's old record, normally for at most two minutes. Wait is also the answer while
+//     another attempt of the event is under way.
+//   - Refuse with Reuse: this process sent another event with the same dedupe key.
+//   - Refuse with ErrFull: the Memory holds Options.MaxKeys records, or its maximum capacity.
+type Judgement struct {
+	verdict.Verdict
 
-const (
-	// Go: the attempt may start now. Call Record when the attempt has ended.
-	Go Kind = iota + 1
-
-	// LateInDoubt: an earlier attempt may have stored the event, and SQS may forget the
-	// event before a new attempt arrives.
-	LateInDoubt
-
-	// LateStored: SQS has stored the event, so the submission is a duplicate. SQS may
-	// forget the event before a new attempt arrives.
-	LateStored
-
-	// Conflict: this process sent another event with the same dedupe key and a different
-	// payload.
-	Conflict
-
-	// Drift: this process sent an event with the same dedupe key and payload (see
-	// Memory.Event), but with a different body.
-	Drift
-
-	// OtherGroup: this process sent an event with the same dedupe key and body, in a
-	// different message group.
-	OtherGroup
-
-	// OtherAttributes: this process sent an event that differs only in the identity
-	// attributes.
-	OtherAttributes
-
-	// AlteredBefore: an earlier message with the same key and body was changed on its
-	// way. SQS would drop the event until Judgement.Known.ForgottenAt().
-	AlteredBefore
-
-	// Concluded: Conclude has already decided the submission's outcome.
-	Concluded
-
-	// Retained: after a suspension of the machine, an earlier submission may still need
-	// the event's old record, normally for at most two minutes. Ask again later. Retained
-	// is also the answer while another attempt of the event is under way.
-	Retained
-
-	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.
-	Full
-)
-
-// String returns the kind in lowercase, words separated by spaces.
-func (k Kind) String() string {
-	switch k {
-	case Go:
-		return "go"
-	case LateInDoubt:
-		return "late, in doubt"
-	case LateStored:
-		return "late, stored"
-	case Conflict:
-		return "conflict"
-	case Drift:
-		return "drift"
-	case OtherGroup:
-		return "other group"
-	case OtherAttributes:
-		return "other attributes"
-	case AlteredBefore:
-		return "altered before"
-	case Concluded:
-		return "concluded"
-	case Retained:
-		return "retained"
-	case Full:
-		return "full"
-	default:
-		return "no judgement"
-	}
+	// Known describes the event before this attempt. With the Kind Refuse and Reuse, Known
+	// describes the other event.
+	Known Known
 }
 
-// Collides reports whether k is one of the kinds that forbid an attempt because another
-// message was sent with the event's dedupe key: Conflict, Drift, OtherGroup or
-// OtherAttributes.
-func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
+// ErrFull is the reason for refusing an event if the Memory is full.
+var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
-// Judgement is Admit's answer. The zero value admits nothing.
-type Judgement struct {
-	Kind Kind
+// retainedDelay is the delay of the Kind Wait.
+const retainedDelay = time.Second
 
-	// Known describes the event before this attempt. If another message was sent with the
-	// same dedupe key (Kind.Collides), Known describes the other message.
-	Known Known
+func late(k Known) Judgement { return Judgement{verdict.Verdict{Kind: verdict.Late}, k} }
+
+func wait(k Known) Judgement {
+	return Judgement{verdict.Verdict{Kind: verdict.Wait, Delay: retainedDelay}, k}
 }

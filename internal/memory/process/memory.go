@@ -34,7 +34,7 @@
 //	var s process.Submission
 //	ev := m.Event(key, group, body, payload, attributes)
 //	m.Refresh(m.Now(), &ev, &s)            // at the start of the submission, and once a minute
-//	v := m.Admit(m.Now(), &ev, &s)         // before each attempt
+//	v := m.Admit(m.Now(), &ev, &s, false)  // before each attempt
 //	dup := m.Record(m.Now(), &ev, &s, ...) // after each attempt for which Admit returned Go
 //	m.Release(m.Now(), &ev, &s)            // when the attempts of the submission have ended
 //	m.Leave()                              // once, when the outcome of the submission is reported
@@ -48,6 +48,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -145,7 +146,7 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, dup
 	own, _ := m.find(now, ev, sub)
 	sub.updateKnown(m.expiryTime(now), own.known(now))
 	sub.concluded, sub.Idle = true, sub.began == 0
-	return sub.Known, sub.Known.State == Stored && !sub.storedIt
+	return sub.Known, sub.Known.State == verdict.Stored && !sub.storedIt
 }
 
 // Refresh updates sub.Known, the submission's copy of the Memory's knowledge about the
@@ -177,45 +178,21 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 //
 // At any time, at most one attempt of an event is under way, apart from attempts of a stored
 // event. If Record was not called for the submission's last attempt, the attempt ends here
-// without proof. If an attempt of another submission is under way, the Kind is Retained. A
-// caller that keeps message groups in order never meets the second case.
-func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
-	m.Record(now, ev, sub, Result{})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.admit(now, ev, sub, false)
-}
-
-// Judge returns the answer that Admit would give, but does not begin an attempt. It
-// ignores Options.MaxKeys, so it never returns the Kind Full. Like Refresh, it updates
-// sub.Known.
+// without proof. If an attempt of another submission is under way, the Kind is Wait: a
+// caller that keeps message groups in order never meets this case.
 //
-// Call Judge before a slow step that is needed only for permitted events, for example
-// before asking a store. Call Admit after this step.
-func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	own, byKey := m.find(now, ev, sub)
-	return m.judge(now, ev, sub, &own, &byKey, false)
-}
-
-// AdmitAnyway is like Admit, but also admits an event whose dedupe key belongs to another
-// event. The admitted event gets a separate record, and later Admit calls find this
+// With the parameter `anyway`, Admit also admits an event whose dedupe key belongs to
+// another event. The admitted event gets a separate record, and later Admit calls find this
 // record. The other event's record does not change.
-func (m *Memory) AdmitAnyway(now Instant, ev *Event, sub *Submission) Judgement {
+func (m *Memory) Admit(now Instant, ev *Event, sub *Submission, anyway bool) Judgement {
 	m.Record(now, ev, sub, Result{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.admit(now, ev, sub, true)
-}
-
-func (m *Memory) admit(now Instant, ev *Event, sub *Submission, allowCollision bool) Judgement {
 	own, byKey := m.find(now, ev, sub)
-	v := m.judge(now, ev, sub, &own, &byKey, allowCollision)
-	if v.Kind != Go {
+	v := m.judge(now, ev, sub, &own, &byKey, anyway)
+	if v.Kind != verdict.Go {
 		return v
 	}
-	known := v.Known
 	collides := !own.exists && byKey.exists
 	if collides {
 		m.hasSeparate.Store(true)
@@ -228,7 +205,8 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, allowCollision b
 	own.begin(now, &started)
 	if prior == 0 {
 		if err := m.put(now, ev, &own); err != nil {
-			return Judgement{Full, known}
+			v.Verdict = verdict.Verdict{Kind: verdict.Refuse, Err: ErrFull}
+			return v
 		}
 		if collides {
 			prior = byKey.messageID()
@@ -239,39 +217,60 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, allowCollision b
 		sub.firstAttempt, sub.priorID, sub.groupHighest = now, prior, m.numbers.highest(ev.group)
 	}
 	sub.Known = own.known(now)
-	return Judgement{Go, known}
+	return v
+}
+
+// Judge returns the answer that Admit would give, but does not begin an attempt. It
+// ignores Options.MaxKeys, so it never refuses with ErrFull. Like Refresh, it updates
+// sub.Known.
+//
+// Call Judge before a slow step that is needed only for permitted events, for example
+// before asking a store. Call Admit after this step.
+func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own, byKey := m.find(now, ev, sub)
+	return m.judge(now, ev, sub, &own, &byKey, false)
 }
 
 // judge decides whether an attempt may start. The parameter `own` is the event's record.
 // The parameter byKey is the record under the event's dedupe key, which may be the record
-// of another event. If allowCollision is true, a collision with that event does not forbid
+// of another event. With the parameter `anyway`, a collision with that event does not forbid
 // the attempt.
-func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *record, allowCollision bool) Judgement {
+func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *record, anyway bool) Judgement {
 	known := own.known(now)
 	expiry := m.expiryTime(now)
 	sub.updateKnown(expiry, known)
 	sub.updateCollision(now, expiry, ev, own, byKey)
 	if sub.concluded {
-		return Judgement{Concluded, sub.Known}
+		return late(sub.Known)
 	}
 	sub.Retained = false
+	v := Judgement{verdict.Verdict{Kind: verdict.Go}, known}
+	if sub.reuse != verdict.NoReuse {
+		v.Reuse, v.FirstSent = sub.reuse, m.Wall(sub.other.Since)
+	}
 	switch {
-	case known.State == Altered:
-		return Judgement{AlteredBefore, known}
+	case known.State == verdict.Altered:
+		return late(known)
+	case sub.Known.isLate(now) && known.State == verdict.Stored:
+		return late(known)
 	case sub.Known.isLate(now):
-		return judgeLate(known, sub.Known)
-	case sub.collision.Kind != 0 && !allowCollision:
-		return sub.collision
-	case !own.exists && byKey.exists && byKey.state() == Altered && byKey.value.body == ev.is.body:
+		return late(sub.Known) // it may include attempts that the Memory has forgotten
+	case v.Reuse != verdict.NoReuse && !anyway:
+		v.Kind, v.Known = verdict.Refuse, sub.other
+		return v
+	case !own.exists && byKey.exists && byKey.state() == verdict.Altered && byKey.value.body == ev.is.body:
 		// SQS would drop this event as a duplicate of the changed message.
-		return Judgement{AlteredBefore, byKey.known(now)}
+		v.Kind, v.Known = verdict.Late, byKey.known(now)
+		return v
 	case known.UnderWay:
-		return Judgement{Retained, known}
+		return wait(known)
 	case !own.exists && sub.made > expiry && m.hidesOldRecord(now, expiry, ev, byKey.exists):
 		sub.Retained = true
-		return Judgement{Retained, known}
+		return wait(known)
 	}
-	return Judgement{Go, known}
+	return v
 }
 
 // hidesOldRecord reports whether a new record of the event would replace or hide an expired
@@ -279,21 +278,7 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 // parameter `separate` is true, the new record would get its key from separateKey.
 func (m *Memory) hidesOldRecord(now, expiry Instant, ev *Event, separate bool) bool {
 	own, byKey := m.findAsOf(now, expiry, ev)
-	return own.state().mayBeStored() || !separate && byKey.state().mayBeStored()
-}
-
-// judgeLate returns the judgement if it is too late for another attempt. The parameter
-// `current` is the Memory's knowledge of the event. The parameter `copied` is sub.Known,
-// the submission's copy. The copy may include attempts that the Memory has forgotten.
-func judgeLate(current, copied Known) Judgement {
-	switch {
-	case current.State == Stored:
-		return Judgement{LateStored, current}
-	case copied.State == Stored:
-		return Judgement{LateStored, copied}
-	default:
-		return Judgement{LateInDoubt, copied}
-	}
+	return mayBeStored(own.state()) || !separate && mayBeStored(byKey.state())
 }
 
 // Result is the result of one attempt.
@@ -459,7 +444,7 @@ func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	sub.mayFree = false
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if own, _ := m.find(now, ev, sub); own.state() == Clear {
+	if own, _ := m.find(now, ev, sub); own.state() == verdict.Clear {
 		m.sent.Delete(own.key)
 	}
 }

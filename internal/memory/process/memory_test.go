@@ -11,6 +11,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -64,9 +65,9 @@ func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	return s
 }
 
-func (s *submission) admit() process.Judgement { return s.Admit(s.Now(), &s.ev, &s.sub) }
+func (s *submission) admit() process.Judgement { return s.Admit(s.Now(), &s.ev, &s.sub, false) }
 
-func (s *submission) anyway() process.Judgement { return s.AdmitAnyway(s.Now(), &s.ev, &s.sub) }
+func (s *submission) anyway() process.Judgement { return s.Admit(s.Now(), &s.ev, &s.sub, true) }
 
 func (s *submission) look() process.Known { return s.Look(s.Now(), &s.ev) }
 
@@ -79,7 +80,7 @@ func (s *submission) record(r process.Result) bool { return s.Record(s.Now(), &s
 func (s *submission) goes() process.Judgement {
 	s.t.Helper()
 	v := s.admit()
-	require.Equal(s.t, process.Go.String(), v.Kind.String())
+	require.Equal(s.t, kindGo, kindOf(v))
 	return v
 }
 
@@ -102,7 +103,7 @@ func (s *submission) try(r process.Result) (duplicate bool) {
 	return s.record(r)
 }
 
-func (s *submission) state() process.State { return s.look().State }
+func (s *submission) state() verdict.State { return s.look().State }
 
 func TestHorizonLeavesTimeForOneAttempt(t *testing.T) {
 	assert.Equal(t, 275*time.Second, window.LastStart)
@@ -118,7 +119,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	v := s.goes()
 	assert.Zero(t, v.Known, "what was known before")
 	k := s.look()
-	assert.Equal(t, process.InDoubt, k.State)
+	assert.Equal(t, verdict.InDoubt, k.State)
 	assert.True(t, k.UnderWay)
 	assert.Equal(t, t0, k.Since)
 	assert.Equal(t, t0.Add(window.LastStart), k.ResendBefore())
@@ -126,7 +127,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 
 	r.pass(time.Second)
 	s.record(refused)
-	assert.Equal(t, process.Clear, s.state())
+	assert.Equal(t, verdict.Clear, s.state())
 	assert.Zero(t, s.look().ForgottenAt())
 
 	t1 := r.pass(time.Second)
@@ -136,7 +137,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	s.record(lost)
 	end := t1.Add(window.Request) // latest instant at which the attempt may arrive at SQS
 	k = s.look()
-	assert.Equal(t, process.InDoubt, k.State)
+	assert.Equal(t, verdict.InDoubt, k.State)
 	assert.False(t, k.UnderWay)
 	assert.Equal(t, t1, k.Since)
 	assert.Equal(t, end.Add(span), k.ForgottenAt())
@@ -155,7 +156,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	end = r.pass(time.Second)
 	assert.False(t, s.record(stored("m1")))
 	k = s.look()
-	assert.Equal(t, process.Stored, k.State)
+	assert.Equal(t, verdict.Stored, k.State)
 	assert.Equal(t, t1, k.Since)
 	assert.Equal(t, end.Add(span), k.ForgottenAt())
 	s.release()
@@ -169,8 +170,8 @@ func TestStatesOfAnEvent(t *testing.T) {
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result
-		late   process.Kind
-	}{{lost, process.LateInDoubt}, {stored("m1"), process.LateStored}} {
+		late   string
+	}{{lost, kindLateInDoubt}, {stored("m1"), kindLateStored}} {
 		r := newRig(t, process.Options{})
 		s := r.submit("k", "g", "b")
 		since := r.Now()
@@ -187,19 +188,19 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		r.pass(1)
 		inside := r.submit("k", "g", "b")
 		for _, s := range []*submission{s, again, inside} {
-			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit())
+			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: known}, s.admit())
 		}
 		r.until(known.ForgottenAt() - 1)
 		last := r.submit("k", "g", "b")
-		assert.Equal(t, tc.late, last.admit().Kind)
+		assert.Equal(t, tc.late, kindOf(last.admit()))
 		r.pass(1)
 		assert.Zero(t, s.look(), "SQS has surely forgotten it")
 		for _, s := range []*submission{s, again, inside, last} {
-			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit(), "it was submitted inside the interval")
+			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: known}, s.admit(), "it was submitted inside the interval")
 		}
 		assert.Zero(t, r.submit("k", "g", "b").goes().Known, "it is submitted after the interval")
 		for _, s := range []*submission{s, again, inside, last} {
-			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit(), "another interval changes nothing")
+			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: known}, s.admit(), "another interval changes nothing")
 		}
 	}
 }
@@ -208,9 +209,9 @@ func TestReleaseFreesWhatIsClear(t *testing.T) {
 	r := newRig(t, process.Options{})
 	for _, tc := range []struct {
 		result process.Result
-		want   process.State
-	}{{refused, process.Unknown}, {alteredOther, process.Unknown}, {lost, process.InDoubt}, {stored("m"), process.Stored}, {altered, process.Altered}} {
-		s := r.submit("k"+tc.want.String(), "g", "b")
+		want   verdict.State
+	}{{refused, verdict.Unknown}, {alteredOther, verdict.Unknown}, {lost, verdict.InDoubt}, {stored("m"), verdict.Stored}, {altered, verdict.Altered}} {
+		s := r.submit("k"+fmt.Sprint(tc.want), "g", "b")
 		s.try(tc.result)
 		s.release()
 		assert.Equal(t, tc.want, s.state())
@@ -220,14 +221,14 @@ func TestReleaseFreesWhatIsClear(t *testing.T) {
 	opened := r.submit("k", "g", "b")
 	opened.try(refused)
 	never.release()
-	assert.Equal(t, process.Clear, opened.state(), "it is another submission's")
+	assert.Equal(t, verdict.Clear, opened.state(), "it is another submission's")
 	opened.release()
 	opened.release()
 	require.Zero(t, opened.state())
 	other := r.submit("k", "g", "other")
 	other.try(refused)
 	opened.release()
-	assert.Equal(t, process.Clear, other.state())
+	assert.Equal(t, verdict.Clear, other.state())
 }
 
 func TestFullMemoryRefuses(t *testing.T) {
@@ -236,21 +237,21 @@ func TestFullMemoryRefuses(t *testing.T) {
 	a.try(stored("m1"))
 	b.goes()
 	before := c.sub
-	assert.Equal(t, process.Judgement{Kind: process.Full}, c.admit())
-	assert.Equal(t, process.Full, r.submit("a", "g", "other").anyway().Kind)
+	assert.Equal(t, process.ErrFull, c.admit().Err)
+	assert.Equal(t, kindFull, kindOf(r.submit("a", "g", "other").anyway()))
 	assert.Equal(t, before, c.sub, "nothing has changed")
 	assert.False(t, c.record(stored("m3")))
 	c.release()
-	assert.Equal(t, process.Stored, a.state())
-	assert.Equal(t, process.InDoubt, b.state())
-	assert.Equal(t, process.Go, r.submit("a", "g", "a").admit().Kind, "a known event needs no room")
+	assert.Equal(t, verdict.Stored, a.state())
+	assert.Equal(t, verdict.InDoubt, b.state())
+	assert.Equal(t, kindGo, kindOf(r.submit("a", "g", "a").admit()), "a known event needs no room")
 	b.record(refused)
-	assert.Equal(t, process.Full, c.admit().Kind)
+	assert.Equal(t, kindFull, kindOf(c.admit()))
 	b.release()
 	c.goes()
 	c.record(refused)
 	r.until(a.look().ForgottenAt())
-	assert.Equal(t, process.Go, r.submit("d", "g", "d").admit().Kind, "a is forgotten")
+	assert.Equal(t, kindGo, kindOf(r.submit("d", "g", "d").admit()), "a is forgotten")
 }
 
 func TestSweepLenAndClose(t *testing.T) {
@@ -266,7 +267,7 @@ func TestSweepLenAndClose(t *testing.T) {
 	r.until(all[49].look().ForgottenAt())
 	assert.False(t, r.Sweep(r.Now()))
 	assert.Equal(t, 50, r.Len(r.Now()))
-	assert.Equal(t, process.Stored, all[50].state())
+	assert.Equal(t, verdict.Stored, all[50].state())
 	r.until(all[99].look().ForgottenAt() - 1)
 	assert.False(t, r.Sweep(r.Now()))
 	r.pass(1)
@@ -279,14 +280,34 @@ func TestBodyHash(t *testing.T) {
 	assert.Equal(t, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", ev.BodyHash(), "F-011")
 }
 
-func TestNames(t *testing.T) {
-	seen := map[string]bool{}
-	for k := process.Kind(0); k <= process.Full; k++ {
-		assert.False(t, seen[k.String()])
-		seen[k.String()] = true
-	}
-	for s := process.Unknown; s <= process.Altered; s++ {
-		assert.False(t, seen[s.String()])
-		seen[s.String()] = true
+// Judgements in words.
+const (
+	kindGo              = "go"
+	kindLateInDoubt     = "late, in doubt"
+	kindLateStored      = "late, stored"
+	kindAlteredBefore   = "late, altered"
+	kindConflict        = "another payload"
+	kindDrift           = "another body"
+	kindOtherGroup      = "another group"
+	kindOtherAttributes = "other attributes"
+	kindRetained        = "wait"
+	kindFull            = "full"
+)
+
+func kindOf(v process.Judgement) string {
+	switch v.Kind {
+	case verdict.Go:
+		return kindGo
+	case verdict.Wait:
+		return kindRetained
+	case verdict.Late:
+		return "late, " + v.Known.State.Fate().String()
+	case verdict.Refuse:
+		return map[verdict.Reuse]string{
+			verdict.NoReuse: kindFull, verdict.OtherPayload: kindConflict, verdict.OtherBody: kindDrift,
+			verdict.OtherGroup: kindOtherGroup, verdict.OtherAttributes: kindOtherAttributes,
+		}[v.Reuse]
+	default:
+		return "nothing"
 	}
 }

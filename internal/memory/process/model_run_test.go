@@ -80,14 +80,10 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 				continue
 			}
 			anyway := choose(3) == 0
-			admit := mem.Admit
-			if anyway {
-				admit = mem.AdmitAnyway
-			}
 			judged := a.sub
 			j := mem.Judge(now, &a.ev, &judged)
-			v := admit(now, &a.ev, &a.sub)
-			if !anyway && j != v && v.Kind != process.Full {
+			v := mem.Admit(now, &a.ev, &a.sub, anyway)
+			if !anyway && j != v && kindOf(v) != kindFull {
 				t.Fatalf("step %d: judged %+v, then admitted %+v", step, j, v)
 			}
 			kind, k := m.admit(now, a, anyway, func(s slot) bool {
@@ -95,19 +91,19 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 				if m.slots[s].live(mem.Horizon(now)) {
 					live-- // the event can reuse its own slot
 				}
-				if m.full > 0 && live >= m.full && v.Kind != process.Full {
+				if m.full > 0 && live >= m.full && kindOf(v) != kindFull {
 					t.Fatalf("step %d: a full memory admitted", step)
 				}
-				if v.Kind == process.Full && live < m.full && len(m.slots) < m.full {
+				if kindOf(v) == kindFull && live < m.full && len(m.slots) < m.full {
 					t.Fatalf("step %d: refused with %d of %d", step, live, m.full)
 				}
-				return v.Kind == process.Full
+				return kindOf(v) == kindFull
 			})
-			if kind != v.Kind {
-				t.Fatalf("step %d: got %v, want %v of %+v", step, v.Kind, kind, a.message)
+			if kind != kindOf(v) {
+				t.Fatalf("step %d: got %v, want %v of %+v", step, kindOf(v), kind, a.message)
 			}
-			same(k, v.Known, kind.String())
-			same(a.known, a.sub.Known, "the submission after "+kind.String())
+			same(k, v.Known, kind)
+			same(a.known, a.sub.Known, "the submission after "+kind)
 		case op < 15:
 			a := pick(true)
 			if a == nil {

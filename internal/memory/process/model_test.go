@@ -6,6 +6,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -37,7 +38,7 @@ type history struct {
 	message
 	tries []*try
 
-	state process.State // Stored or Altered, else Unknown (see tries)
+	state verdict.State // Stored or Altered, else Unknown (see tries)
 	id    string        // message ID
 	// In the states Stored and Altered, firstStart is the start of the first attempt that
 	// may have stored the message, or an earlier time at which SQS may have accepted it.
@@ -62,7 +63,7 @@ type try struct {
 // known has the parts of a process.Known that the test compares: fields and the results of
 // methods.
 type known struct {
-	state       process.State
+	state       verdict.State
 	underWay    bool
 	since, over process.Instant
 	kept        process.Instant // result of KeptUntil; zero in the states Unknown and Clear
@@ -76,10 +77,10 @@ func (h *history) known(now process.Instant) known {
 	switch {
 	case h == nil:
 		return known{}
-	case h.state != process.Unknown:
+	case h.state != verdict.Unknown:
 		return known{h.state, false, h.firstStart, h.lastEnd.Add(span), h.firstStart.Add(span)}
 	}
-	k := known{state: process.Clear, since: h.firstStart}
+	k := known{state: verdict.Clear, since: h.firstStart}
 	var end process.Instant
 	lost, running := false, false
 	for _, t := range h.tries {
@@ -94,12 +95,12 @@ func (h *history) known(now process.Instant) known {
 	}
 	switch {
 	case running:
-		k.state, k.underWay, k.over, k.kept = process.InDoubt, true, now.Add(window.Request+span), now.Add(span)
+		k.state, k.underWay, k.over, k.kept = verdict.InDoubt, true, now.Add(window.Request+span), now.Add(span)
 		if lost {
 			k.kept = k.since.Add(span)
 		}
 	case lost:
-		k.state, k.over, k.kept = process.InDoubt, end.Add(span), end.Add(span)
+		k.state, k.over, k.kept = verdict.InDoubt, end.Add(span), end.Add(span)
 	}
 	return k
 }
@@ -111,7 +112,7 @@ func (h *history) live(now process.Instant) bool {
 		return false
 	}
 	k := h.known(now)
-	return k.state == process.Clear || now < k.over
+	return k.state == verdict.Clear || now < k.over
 }
 
 func (m *model) at(now process.Instant, s slot) *history {
@@ -127,7 +128,7 @@ func (m *model) at(now process.Instant, s slot) *history {
 func (m *model) find(now, made process.Instant, msg message) (own, byKey *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
-		if h := m.at(from, s); h != nil && (h.state != process.Altered || h.live(now)) {
+		if h := m.at(from, s); h != nil && (h.state != verdict.Altered || h.live(now)) {
 			return h
 		}
 		return nil
@@ -167,11 +168,11 @@ type actor struct {
 
 // rival describes the other event with which a submission's event collides.
 type rival struct {
-	kind  process.Kind
+	kind  string
 	known known
 }
 
-func doubtful(s process.State) bool { return s == process.InDoubt || s == process.Stored }
+func doubtful(s verdict.State) bool { return s == verdict.InDoubt || s == verdict.Stored }
 
 func (a *actor) capture(now, horizon process.Instant, own, byKey *history) {
 	switch {
@@ -181,52 +182,52 @@ func (a *actor) capture(now, horizon process.Instant, own, byKey *history) {
 		a.rival = rival{}
 	}
 	k := own.known(now)
-	if doubtful(a.known.state) && (k.state == process.Unknown || k.since != a.known.since) {
-		if horizon >= a.known.kept || a.known.state == process.Stored && k.state != process.Stored {
+	if doubtful(a.known.state) && (k.state == verdict.Unknown || k.since != a.known.since) {
+		if horizon >= a.known.kept || a.known.state == verdict.Stored && k.state != verdict.Stored {
 			return
 		}
 	}
 	a.known = k
 }
 
-func collisionOf(msg, byKey message) process.Kind {
+func collisionOf(msg, byKey message) string {
 	switch {
 	case msg.body == byKey.body && msg.group == byKey.group:
-		return process.OtherAttributes
+		return kindOtherAttributes
 	case msg.body == byKey.body:
-		return process.OtherGroup
+		return kindOtherGroup
 	case msg.body[0] == byKey.body[0]:
-		return process.Drift
+		return kindDrift
 	default:
-		return process.Conflict
+		return kindConflict
 	}
 }
 
 // admit predicts the answer of Memory.Admit or AdmitAnyway. It cannot predict the Kind
 // Full, because the Memory may free expired records late. The caller therefore passes
 // isFull, which reports whether the Memory returned Full.
-func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
+func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (string, known) {
 	own, byKey := m.find(now, a.made, a.message)
 	k := own.known(now)
 	a.capture(now, m.horizon(now), own, byKey)
 	s := slot{key: a.key}
 	switch {
-	case k.state == process.Altered:
-		return process.AlteredBefore, k
+	case k.state == verdict.Altered:
+		return kindAlteredBefore, k
 	case doubtful(a.known.state) && now > a.known.since.Add(window.LastStart):
 		switch {
-		case k.state == process.Stored:
-			return process.LateStored, k
-		case a.known.state == process.Stored:
-			return process.LateStored, a.known
+		case k.state == verdict.Stored:
+			return kindLateStored, k
+		case a.known.state == verdict.Stored:
+			return kindLateStored, a.known
 		}
-		return process.LateInDoubt, a.known
-	case a.rival.kind != 0 && !anyway:
+		return kindLateInDoubt, a.known
+	case a.rival.kind != "" && !anyway:
 		return a.rival.kind, a.rival.known
-	case own == nil && byKey != nil && byKey.state == process.Altered && byKey.body == a.body:
-		return process.AlteredBefore, byKey.known(now)
+	case own == nil && byKey != nil && byKey.state == verdict.Altered && byKey.body == a.body:
+		return kindAlteredBefore, byKey.known(now)
 	case k.underWay:
-		return process.Retained, k
+		return kindRetained, k
 	case own == nil && byKey != nil:
 		s.separate = a.message
 	}
@@ -235,27 +236,27 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 		// replaced.
 		for _, at := range []slot{s, {a.key, a.message}} {
 			if old := m.at(m.horizon(now), at); old != nil && doubtful(old.known(now).state) {
-				return process.Retained, k
+				return kindRetained, k
 			}
 		}
 		if isFull(s) {
-			return process.Full, k
+			return kindFull, k
 		}
 		own = &history{message: a.message}
 		m.slots[s] = own
 	}
 	if a.first == 0 {
 		a.first, a.groupHighest = now, m.highest[a.group]
-		if own.state == process.Stored {
+		if own.state == verdict.Stored {
 			a.prior = own.id
-		} else if s.separate != (message{}) && byKey.state == process.Stored {
+		} else if s.separate != (message{}) && byKey.state == verdict.Stored {
 			a.prior = byKey.id
 		}
 	}
 	m.step++
 	a.try = &try{start: now, startStep: m.step, of: own}
-	if own.state != process.Stored {
-		if k.state == process.Unknown || k.state == process.Clear {
+	if own.state != verdict.Stored {
+		if k.state == verdict.Unknown || k.state == verdict.Clear {
 			a.opened = own
 		}
 		a.try.counted = true
@@ -263,7 +264,7 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 	}
 	a.known = own.known(now)
 	a.try.since = a.known.since
-	return process.Go, k
+	return kindGo, k
 }
 
 func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64, wall time.Time) (duplicate bool) {
@@ -280,15 +281,15 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 	switch {
 	case r.Fate == attempt.Stored:
 		apart := ms - a.groupHighest
-		duplicate = r.MessageID == a.prior || h.state == process.Stored && r.MessageID == h.id ||
-			byKey != nil && byKey.state == process.Stored && byKey.id == r.MessageID ||
+		duplicate = r.MessageID == a.prior || h.state == verdict.Stored && r.MessageID == h.id ||
+			byKey != nil && byKey.state == verdict.Stored && byKey.id == r.MessageID ||
 			ms != 0 && a.groupHighest != 0 && apart <= 0 && -apart < span.Milliseconds()
 		if m.trust && ms != 0 {
 			at := time.UnixMilli(ms)
 			began := wall.Add(a.first.Sub(now))
 			duplicate = duplicate || at.Before(began.Add(-window.Slack-(r.Lead.Most-r.Lead.Least))) && at.After(wall.Add(-span))
 		}
-		known := h.state == process.Stored
+		known := h.state == verdict.Stored
 		switch {
 		case known && h.id == r.MessageID:
 		case known && duplicate:
@@ -298,7 +299,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			if t.counted {
 				h.firstStart = t.since
 			}
-		case h.state == process.Altered:
+		case h.state == verdict.Altered:
 			h.lastEnd = now
 		default:
 			h.firstStart, h.lastEnd = since, now
@@ -306,7 +307,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		at, began := time.UnixMilli(ms), wall.Add(a.first.Sub(now))
 		ago := wall.Sub(at)
 		switch {
-		case duplicate && !known && byKey != nil && byKey.state == process.Stored && byKey.id == r.MessageID:
+		case duplicate && !known && byKey != nil && byKey.state == verdict.Stored && byKey.id == r.MessageID:
 			// The answer has the message ID of the event byKey, which has the same dedupe
 			// key: SQS dropped this event as a duplicate of that event. SQS will forget
 			// both at the same time.
@@ -320,18 +321,18 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			// copy, and accepted that copy at most one interval ago.
 			h.firstStart = min(h.firstStart, now.Add(-window.Interval))
 		}
-		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
+		h.state, h.id, h.tries = verdict.Stored, r.MessageID, nil
 		m.highest[a.group] = max(m.highest[a.group], ms)
-	case h.state == process.Stored:
+	case h.state == verdict.Stored:
 	case r.Fate == attempt.Altered && r.Drops:
-		if h.state != process.Altered {
+		if h.state != verdict.Altered {
 			h.firstStart = since
 		}
-		h.state, h.lastEnd, h.tries = process.Altered, now, nil
-	case h.state == process.Altered:
+		h.state, h.lastEnd, h.tries = verdict.Altered, now, nil
+	case h.state == verdict.Altered:
 	default:
 		t.lost = r.Fate == attempt.InDoubt
-		if h.known(now).state == process.Clear {
+		if h.known(now).state == verdict.Clear {
 			a.opened, h.firstStart, h.tries = h, since, nil
 		}
 	}
@@ -343,7 +344,7 @@ func (m *model) release(now process.Instant, a *actor) {
 	if a.opened == nil {
 		return
 	}
-	if own, _ := m.find(now, a.made, a.message); own != nil && own.known(now).state == process.Clear {
+	if own, _ := m.find(now, a.made, a.message); own != nil && own.known(now).state == verdict.Clear {
 		maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return h == own })
 	}
 }

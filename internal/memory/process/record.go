@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -49,16 +50,16 @@ func (m *Memory) hashOf(messageID string) summary {
 
 func (a summary) isUnderWay() bool { return a&storedFlag == 0 && a&underWay != 0 }
 
-func (a summary) state() State {
+func (a summary) state() verdict.State {
 	switch {
 	case a&storedFlag != 0:
-		return Stored
+		return verdict.Stored
 	case a == altered:
-		return Altered
+		return verdict.Altered
 	case a == 0:
-		return Clear
+		return verdict.Clear
 	default:
-		return InDoubt
+		return verdict.InDoubt
 	}
 }
 
@@ -82,23 +83,23 @@ type record struct {
 	value remembered
 }
 
-func (r *record) state() State {
+func (r *record) state() verdict.State {
 	if !r.exists {
-		return Unknown
+		return verdict.Unknown
 	}
 	return r.value.summary.state()
 }
 
 func (r *record) known(now Instant) Known {
 	k := Known{State: r.state()}
-	if k.State == Unknown {
+	if k.State == verdict.Unknown {
 		return k
 	}
 	k.Since = r.firstStart
 	k.UnderWay = r.value.summary.isUnderWay()
 	k.otherUnproven = k.UnderWay && r.value.summary&unproven != 0
 	switch {
-	case k.State == Clear:
+	case k.State == verdict.Clear:
 	case r.lastEnd == 0:
 		k.forgottenAt = now.Add(window.Request + memorySpan)
 	default:
@@ -109,7 +110,7 @@ func (r *record) known(now Instant) Known {
 
 // messageID returns the hash of the message ID if the event is stored, or zero.
 func (r *record) messageID() summary {
-	if r.state() != Stored {
+	if r.state() != verdict.Stored {
 		return 0
 	}
 	return r.value.summary
@@ -120,10 +121,10 @@ func (r *record) messageID() summary {
 func (r *record) begin(now Instant, sub *Submission) {
 	sub.began, sub.counted, sub.recordEnd, sub.storedID = now, true, 0, r.messageID()
 	switch r.state() {
-	case Stored:
+	case verdict.Stored:
 		sub.recordStart, sub.counted = r.firstStart, false
 		return
-	case InDoubt:
+	case verdict.InDoubt:
 		sub.recordEnd = r.lastEnd
 	default:
 		sub.mayFree = true
@@ -175,7 +176,7 @@ func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) rec
 		r.lastEnd = instantOf(w.To)
 	}
 	// SQS has forgotten the changed message, so it would now store the event.
-	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
+	if r.state() == verdict.Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
 	return r
@@ -244,7 +245,7 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 // alter records that SQS stored a changed message in place of the event. If an earlier
 // answer proves that SQS has the event itself, alter changes nothing and returns false.
 func (r *record) alter(now Instant, sub *Submission) bool {
-	if r.state() == Stored {
+	if r.state() == verdict.Stored {
 		return false
 	}
 	start := sub.recordStart
@@ -261,16 +262,16 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 // record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
-	case Stored:
+	case verdict.Stored:
 		if now <= sub.began.Add(window.Request) {
 			// SQS still remembered the stored event, so it dropped this attempt as a
 			// duplicate.
 			return false
 		}
 		r.lastEnd = max(r.lastEnd, now)
-	case Altered:
+	case verdict.Altered:
 		return false
-	case InDoubt:
+	case verdict.InDoubt:
 		if r.value.summary.isUnderWay() {
 			r.value.summary |= unproven
 			return true
@@ -279,7 +280,7 @@ func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	default: // the record expired during the attempt
 		r.exists, r.firstStart, r.lastEnd, r.value.summary = true, sub.recordStart, sub.arrivesBy(now), unproven
 	}
-	if r.state() == InDoubt && sub.storedID != 0 {
+	if r.state() == verdict.InDoubt && sub.storedID != 0 {
 		r.value.summary = sub.storedID
 	}
 	return true

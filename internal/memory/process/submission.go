@@ -1,6 +1,9 @@
 package process
 
-import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+import (
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
 
 // Submission keeps the state of one submission between its attempts. The zero value is
 // ready for use; call Refresh at the start of the submission.
@@ -10,9 +13,10 @@ type Submission struct {
 	// event, Known keeps this fact even after the Memory has forgotten the event.
 	Known Known
 
-	// collision is the judgement about another message with the dedupe key, or zero. It
-	// may outlast the other message's record.
-	collision Judgement
+	// reuse and other describe another message with the dedupe key, or are zero. They may
+	// outlast the other message's record.
+	reuse verdict.Reuse
+	other Known
 
 	made         Instant // instant of the first Refresh, or zero
 	firstAttempt Instant // start of the first attempt, or zero
@@ -22,7 +26,7 @@ type Submission struct {
 	groupHighest sequence
 
 	// priorID is the hash of the event's message ID if the ID was known before the
-	// submission's first attempt, else zero. With AdmitAnyway, it may be the ID of another
+	// submission's first attempt, else zero. With Admit's parameter `anyway`, it may be the ID of another
 	// event with the same dedupe key: SQS may drop this event as a duplicate of that event.
 	priorID summary
 
@@ -48,8 +52,8 @@ type Submission struct {
 	// called.
 	Idle bool
 
-	// Retained is true if the last judgement before Conclude was Retained: the attempt
-	// must wait, because an earlier submission may need the event's old record.
+	// Retained is true if the last judgement before Conclude was Wait, because an earlier
+	// submission may need the event's old record.
 	Retained bool
 
 	concluded bool // Conclude was called: no further attempt may begin
@@ -71,9 +75,9 @@ func (sub *Submission) WithOtherMessage() Submission { return Submission{made: s
 func (sub *Submission) updateKnown(expiry Instant, k Known) {
 	was := sub.Known
 	switch {
-	case !was.State.mayBeStored():
-	case k.State != Unknown && k.Since == was.Since:
-	case was.State == Stored && k.State != Stored:
+	case !mayBeStored(was.State):
+	case k.State != verdict.Unknown && k.Since == was.Since:
+	case was.State == verdict.Stored && k.State != verdict.Stored:
 		return
 	case expiry >= was.keptUntil():
 		// The record may have expired, so its absence does not prove that SQS refused the
@@ -83,26 +87,26 @@ func (sub *Submission) updateKnown(expiry Instant, k Known) {
 	sub.Known = k
 }
 
-// updateCollision records in sub.collision whether another message was sent with the
+// updateCollision records in sub.reuse and sub.other whether another message was sent with the
 // event's dedupe key.
 func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKey *record) {
-	switch other := &sub.collision.Known; {
+	switch other := &sub.other; {
 	case !own.exists && byKey.exists:
 		// Another message has the dedupe key.
-		sub.collision = Judgement{ev.is.collision(byKey.value.fingerprint), byKey.known(now)}
-	case own.exists, !other.State.mayBeStored(), expiry < other.keptUntil():
+		sub.reuse, sub.other = ev.is.collision(byKey.value.fingerprint), byKey.known(now)
+	case own.exists, !mayBeStored(other.State), expiry < other.keptUntil():
 		// There was no collision, or it has ended, for one of three reasons: the event has
 		// its own record; SQS does not have the other message unchanged (mayBeStored); or
 		// the other message's record is gone before keptUntil. The Memory frees a record
 		// that early only if SQS refused the message.
-		sub.collision = Judgement{}
+		sub.reuse, sub.other = verdict.NoReuse, Known{}
 	}
 }
 
 // isLate reports whether it is too late to start an attempt now: SQS may have forgotten
 // the event before the attempt arrives.
 func (k *Known) isLate(now Instant) bool {
-	return k.State.mayBeStored() && now > k.ResendBefore()
+	return mayBeStored(k.State) && now > k.ResendBefore()
 }
 
 // arrivesBy returns the latest instant at which the request of the current attempt can

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -18,7 +19,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	first := r.submit("k", "g", "b")
 	first.goes()
 	watcher := r.submit("k", "g", "b")
-	assert.Equal(t, process.InDoubt, watcher.sub.Known.State)
+	assert.Equal(t, verdict.InDoubt, watcher.sub.Known.State)
 	since := r.Now()
 	r.pass(time.Second)
 	first.record(refused)
@@ -26,7 +27,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	r.until(since.Add(span - 1))
 	watcher.goes()
 	watcher.record(refused)
-	assert.Equal(t, process.Clear, watcher.sub.Known.State)
+	assert.Equal(t, verdict.Clear, watcher.sub.Known.State)
 	watcher.release()
 
 	// The same, but the watcher calls Admit one nanosecond later. The record may have
@@ -39,7 +40,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	first.release()
 	r.until(since.Add(span))
 	v := watcher.admit()
-	assert.Equal(t, process.LateInDoubt, v.Kind)
+	assert.Equal(t, kindLateInDoubt, kindOf(v))
 	assert.Equal(t, since, v.Known.Since)
 
 	// The Memory forgets an attempt that got no answer. The watcher still knows of that
@@ -56,7 +57,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	}
 	assert.Zero(t, watcher.look())
 	v = watcher.admit()
-	assert.Equal(t, process.LateInDoubt, v.Kind)
+	assert.Equal(t, kindLateInDoubt, kindOf(v))
 	assert.Equal(t, since, v.Known.Since)
 
 	// The first of two attempts gets no answer, and the second is stored. A watcher that
@@ -68,7 +69,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	first.try(stored("m1"))
 	r.pass(10 * time.Minute)
 	watcher.refresh()
-	assert.Equal(t, process.LateInDoubt, watcher.admit().Kind, "nobody looked in time")
+	assert.Equal(t, kindLateInDoubt, kindOf(watcher.admit()), "nobody looked in time")
 	watcher = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)
@@ -78,7 +79,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 		watcher.refresh()
 		r.pass(time.Minute)
 	}
-	assert.Equal(t, process.LateStored, watcher.admit().Kind)
+	assert.Equal(t, kindLateStored, kindOf(watcher.admit()))
 
 	// The watcher knows an attempt that the Memory has forgotten. It must still learn
 	// that another submission stored the event.
@@ -89,7 +90,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	first = r.submit("k", "g", "b")
 	first.try(stored("m3"))
 	v = watcher.admit()
-	assert.Equal(t, process.LateStored, v.Kind)
+	assert.Equal(t, kindLateStored, kindOf(v))
 	assert.Equal(t, first.look(), v.Known)
 }
 
@@ -102,7 +103,7 @@ func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	k := s.look()
 	r.pass(time.Hour)
 	assert.Zero(t, s.look())
-	assert.Equal(t, process.Judgement{Kind: process.LateInDoubt, Known: k}, s.admit())
+	assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: k}, s.admit())
 	s.refresh()
 	assert.Equal(t, k, s.sub.Known)
 }
@@ -112,7 +113,7 @@ func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
 	s := r.submit("k", "g", "b")
 	s.goes()
 	r.clocks.Asleep += time.Hour
-	assert.Equal(t, process.InDoubt, s.state())
+	assert.Equal(t, verdict.InDoubt, s.state())
 	end := r.Now()
 	s.record(stored("m1"))
 	assert.Equal(t, end.Add(span), s.look().ForgottenAt())
@@ -127,15 +128,15 @@ func TestCopies(t *testing.T) {
 	a.goes()
 	r.pass(time.Second)
 	v := b.admit()
-	assert.Equal(t, process.Retained.String(), v.Kind.String())
+	assert.Equal(t, kindRetained, kindOf(v))
 	assert.True(t, v.Known.UnderWay)
 	assert.Equal(t, t0, v.Known.Since)
 	a.record(refused)
 	b.goes()
 	a.release()
-	assert.Equal(t, process.InDoubt, a.state(), "the other copy is under way")
+	assert.Equal(t, verdict.InDoubt, a.state(), "the other copy is under way")
 	b.record(refused)
-	assert.Equal(t, process.Clear, b.state())
+	assert.Equal(t, verdict.Clear, b.state())
 	b.release()
 	assert.Zero(t, b.look(), "the last one frees the record")
 	assert.Zero(t, r.Len(r.Now()))
@@ -150,7 +151,7 @@ func TestCopies(t *testing.T) {
 	assert.True(t, b.look().UnderWay)
 	r.pass(time.Second)
 	b.record(refused)
-	assert.Equal(t, process.InDoubt, b.state())
+	assert.Equal(t, verdict.InDoubt, b.state())
 	assert.Equal(t, end.Add(span), b.look().ForgottenAt())
 
 	// The submission does not record the end of its first attempt: the attempt is in doubt.
@@ -161,7 +162,7 @@ func TestCopies(t *testing.T) {
 	a.goes()
 	r.pass(time.Second)
 	a.record(refused)
-	assert.Equal(t, process.InDoubt, a.state())
+	assert.Equal(t, verdict.InDoubt, a.state())
 	assert.Equal(t, end.Add(window.Request-time.Second+span), a.look().ForgottenAt())
 
 	// Attempts of a stored event may overlap. The event stays stored.
@@ -172,7 +173,7 @@ func TestCopies(t *testing.T) {
 		a.goes()
 		b.goes()
 		b.record(result)
-		assert.Equal(t, process.Stored, b.state())
+		assert.Equal(t, verdict.Stored, b.state())
 	}
 	b.goes()
 	assert.True(t, b.record(stored("m1")), "the other copy was first")
@@ -184,23 +185,23 @@ func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
 	k, duplicate := r.Conclude(r.Now(), &s.ev, &s.sub)
-	assert.Equal(t, process.Unknown, k.State)
+	assert.Equal(t, verdict.Unknown, k.State)
 	assert.False(t, duplicate)
-	assert.Equal(t, process.Concluded.String(), s.admit().Kind.String())
+	assert.Equal(t, verdict.Late, s.admit().Kind)
 	assert.Zero(t, r.Len(r.Now()), "nothing is remembered of it")
 
 	s = r.submit("k", "g", "b")
 	s.goes()
 	k, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
-	assert.Equal(t, process.InDoubt, k.State, "the request is under way")
+	assert.Equal(t, verdict.InDoubt, k.State, "the request is under way")
 
 	s = r.submit("k2", "g", "b")
 	s.try(stored("m1"))
 	k, duplicate = r.Conclude(r.Now(), &s.ev, &s.sub)
-	assert.Equal(t, process.Stored, k.State)
+	assert.Equal(t, verdict.Stored, k.State)
 	assert.False(t, duplicate, "it stored the event itself")
 	again := r.submit("k2", "g", "b")
 	k, duplicate = r.Conclude(r.Now(), &again.ev, &again.sub)
-	assert.Equal(t, process.Stored, k.State)
+	assert.Equal(t, verdict.Stored, k.State)
 	assert.True(t, duplicate)
 }

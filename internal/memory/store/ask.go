@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
 // LookUp reads the records of events from the store, in one call, and claims nothing. It
-// sets judgements[i] for claims[i]. The Kind is one of these:
+// sets verdicts[i] for claims[i]. The Kind is one of these:
 //
-//   - Duplicate: SQS stored the event.
-//   - Other: the record has other bytes or another group. Call Adopt.
-//   - Conflict: the key belongs to another event.
+//   - Known: SQS stored the event. Claim.Known has the result.
+//   - Adopt: the record has other bytes or another group. Call Claim.Adopt.
+//   - Refuse with Reuse: the key belongs to another event.
 //   - Wait: the recorded message is damaged, or has changed again after maxAdoptions
-//     calls of Adopt. With FailOpen, a damaged message gives Unclaimed.
+//     calls of Adopt. With FailOpen, a damaged message gives Go.
 //   - None: anything else, for example no answer from the store.
-func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
+func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, verdicts []verdict.Verdict) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
-		if judgements[i] = c.pending(k); judgements[i].Kind == None {
+		if verdicts[i] = c.pending(k); verdicts[i].Kind == verdict.None {
 			keys, asked = append(keys, k.request.Key), append(asked, i)
 		}
 	}
@@ -44,18 +45,18 @@ func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Jud
 	}
 	for n, i := range asked {
 		if err != nil {
-			claims[i].unanswered(err)
+			_ = claims[i].unanswered(err)
 			continue
 		}
-		judgements[i] = c.found(claims[i], records[n])
-		c.reportDriftOnce(claims[i], &judgements[i])
+		verdicts[i] = c.found(claims[i], records[n])
+		c.reportDriftOnce(claims[i], &verdicts[i])
 	}
 }
 
 var errDown = errors.New("the store did not answer a moment ago, and was not asked again")
 
 // found judges an event by the record that Lookup returned.
-func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
+func (c *Claimant) found(k *Claim, r idempotency.Record) verdict.Verdict {
 	d := idempotency.Decide(r, k.request, r.ReadAt)
 	if d == idempotency.Unjudged {
 		if d = c.compareBodies(k, r); d == idempotency.Undecided {
@@ -80,24 +81,24 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 	default:
 		k.setClear()
 	}
-	return Judgement{}
+	return verdict.Verdict{}
 }
 
 // Ask claims the events in one durable write, renews claims granted before, and sets
-// judgements[i] for claims[i]. A second write may follow for records whose fingerprint was
+// verdicts[i] for claims[i]. A second write may follow for records whose fingerprint was
 // computed by another method (Fingerprint.Spec).
 //
 // Each write makes one store call, or two after ErrAmbiguous, and so takes at most twice
 // the policy's store timeout. Only a store that ignores its context takes longer.
-func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
+func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.Verdict) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
-		if judgements[i] = c.pending(k); judgements[i].Kind == None {
-			judgements[i] = c.takePrepared(k)
-			c.reportDriftOnce(k, &judgements[i])
+		if verdicts[i] = c.pending(k); verdicts[i].Kind == verdict.None {
+			verdicts[i] = c.takePrepared(k)
+			c.reportDriftOnce(k, &verdicts[i])
 		}
-		if judgements[i].Kind == None {
+		if verdicts[i].Kind == verdict.None {
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
@@ -112,7 +113,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 		if err != nil {
 			for _, i := range asked {
 				claims[i].maybeGranted = claims[i].maybeGranted || ambiguous
-				judgements[i] = c.failed(claims[i], err)
+				verdicts[i] = c.failed(claims[i], err)
 			}
 			return
 		}
@@ -123,13 +124,13 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			if out.Decision == idempotency.Unjudged {
 				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					judgements[i] = k.wait(errSpec, maxWait) // the final judgement if the loop ends here
+					verdicts[i] = k.wait(errSpec, maxWait) // the final verdict if the loop ends here
 					continue
 				}
 			}
 			c.counts.add(out)
-			judgements[i] = c.judge(k, begin, out)
-			c.reportDriftOnce(k, &judgements[i])
+			verdicts[i] = c.judge(k, begin, out)
+			c.reportDriftOnce(k, &verdicts[i])
 		}
 		asked = again
 	}
@@ -145,7 +146,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 //   - The claim is granted, and the rest of the lease is long enough for an attempt. Ask
 //     returns Granted.
 //   - The store has recorded other bytes or another group than the claim has. Ask returns
-//     Other, and the caller must first call Adopt.
+//     Adopt, and the caller must first call Claim.Adopt.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -171,27 +172,27 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 		v := c.judge(k, begin, outcomes[i])
 		if outcomes[i].Decision.Granted() {
 			c.counts.add(outcomes[i])
-			k.prepared = v.Kind == Granted
+			k.prepared = v.Kind == verdict.Go
 		}
 	}
 }
 
-// takePrepared returns the judgement for Ask if it is already known. The zero Judgement
+// takePrepared returns the verdict for Ask if it is already known. The zero Verdict
 // means that Ask must call the store.
-func (c *Claimant) takePrepared(k *Claim) Judgement {
+func (c *Claimant) takePrepared(k *Claim) verdict.Verdict {
 	// The recorded message may have been sent. Do not send another, even with FailOpen:
 	// SQS might store both.
 	if k.recordMessage != nil {
-		return Judgement{Kind: Other, Drift: true}
+		return verdict.Verdict{Kind: verdict.Adopt, Drift: true}
 	}
 	if !k.prepared {
-		return Judgement{}
+		return verdict.Verdict{}
 	}
 	k.prepared = false
-	if v := c.grant(k); v.Kind == Granted {
+	if v := c.grant(k); v.Kind == verdict.Go {
 		return v
 	}
-	return Judgement{}
+	return verdict.Verdict{}
 }
 
 // claim writes the requests in one store call, and once more after ErrAmbiguous (the
@@ -308,26 +309,24 @@ func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Dec
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the judgement for a claim after an error of the store: Refused if the
-// claim is invalid. After any other error, the judgement is Unclaimed if Options.FailOpen
-// is true, and Wait if it is false.
-func (c *Claimant) failed(k *Claim, err error) Judgement {
+// failed returns the verdict for a claim after an error of the store: Refuse if the
+// claim is invalid. After any other error, the verdict is Go if Options.FailOpen is
+// true, and Wait if it is false.
+func (c *Claimant) failed(k *Claim, err error) verdict.Verdict {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {
-		return Judgement{Kind: Refused, Err: err}
+		return verdict.Verdict{Kind: verdict.Refuse, Err: err}
 	}
-	k.unanswered(err)
+	err = k.unanswered(err)
 	if c.options.FailOpen {
-		return Judgement{Kind: Unclaimed}
+		return verdict.Verdict{Kind: verdict.Go, Err: err}
 	}
-	v := k.wait(k.storeError(err), maxWait)
-	v.Hopeless = errors.Is(err, idempotency.ErrUnwritable)
-	return v
+	return k.wait(err, maxWait)
 }
 
-// judge returns the judgement for the store's outcome of a claim, and records the outcome
+// judge returns the verdict for the store's outcome of a claim, and records the outcome
 // in the claim.
-func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Judgement {
+func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) verdict.Verdict {
 	r := &out.Record
 	k.maybeGranted = false
 	switch out.Decision {
@@ -360,24 +359,24 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	case idempotency.Unresolved:
 		k.granted = false
 		k.setInDoubt(c, out)
-		return k.judgeWithError(Unresolved, out)
+		return k.refuse(out)
 	case idempotency.Full, idempotency.OverQuota:
 		k.granted = false
 		k.setClear()
-		return k.judgeWithError(Refused, out)
+		return k.refuse(out)
 	case idempotency.Unjudged:
 		k.granted = false
 		k.setInDoubt(c, out)
-		return k.judgeWithError(Refused, out)
+		return k.refuse(out)
 	default:
 		return c.failed(k, out.Err(k.request.Key))
 	}
 }
 
-// reportDriftOnce sets v.Drift to false if an earlier Judgement of the claim had Drift set.
+// reportDriftOnce sets v.Drift to false if an earlier verdict of the claim had Drift set.
 // The caller therefore reports at most once that the store has recorded a different
 // message. The first time, reportDriftOnce counts the drift.
-func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
+func (c *Claimant) reportDriftOnce(k *Claim, v *verdict.Verdict) {
 	if !v.Drift {
 		return
 	}
@@ -387,45 +386,47 @@ func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	}
 }
 
-// grant returns the judgement for a claim granted by the store: normally Granted. It
+// grant returns the verdict for a claim granted by the store: normally Go. It
 // returns Late if it is too late for a resend, and Wait if the lease is too short for an
 // attempt.
-func (c *Claimant) grant(k *Claim) Judgement {
+func (c *Claimant) grant(k *Claim) verdict.Verdict {
 	now := c.options.Now()
 	known := k.Known()
 	switch {
-	case k.resendUntil > 0 && now >= k.resendUntil && (known.Ours || known.State == InDoubt):
-		return Judgement{Kind: Late}
+	case k.resendUntil > 0 && now >= k.resendUntil && (known.Ours || known.State == verdict.InDoubt):
+		return verdict.Verdict{Kind: verdict.Late}
 	case now+c.options.Attempt+window.Arrival > k.leaseEnd:
 		return k.wait(errSlow, 0)
 	}
 	k.waitsInRow = 0
-	return Judgement{Kind: Granted}
+	return verdict.Verdict{Kind: verdict.Go}
 }
 
 var errSlow = errors.New("the store took so long for a claim that its lease does not cover a request any more")
 
-func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Judgement {
+func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	c.setUnrecorded(k, false)
 	k.updateKnown(func(known *Known) {
-		known.State, known.Result, known.Err = Stored, out.Record.Result, nil
+		known.State, known.Result, known.Err = verdict.Stored, out.Record.Result, nil
 		if out.Drift {
 			known.Message = &Message{Body: out.Record.Body, Group: out.Record.Group}
 		}
 	})
-	return Judgement{Kind: Duplicate, Drift: out.Drift}
+	return verdict.Verdict{Kind: verdict.Known, Drift: out.Drift}
 }
 
-func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
+func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	out.Decision = idempotency.Conflict
 	k.setClear()
-	return k.judgeWithError(Conflict, out)
+	v := k.refuse(out)
+	v.Reuse, v.FirstSent = verdict.OtherPayload, out.Record.Created
+	return v
 }
 
 // judgeOtherMessage judges a claim if the store has recorded other bytes or another
-// message group. Normally the Kind is Other, so that the caller calls Adopt and claims
+// message group. Normally the Kind is Adopt, so that the caller calls Adopt and claims
 // again. After maxAdoptions calls of Adopt, the Kind is Wait: this prevents an endless loop.
-func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
+func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	r := &out.Record
 	// A message is damaged, and must not be sent, if it does not match its hash (Seal).
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
@@ -435,45 +436,45 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 		return k.wait(errChanges, maxWait)
 	}
 	k.recordMessage = &Message{Body: r.Body, Group: r.Group}
-	return Judgement{Kind: Other, Drift: true}
+	return verdict.Verdict{Kind: verdict.Adopt, Drift: true}
 }
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
 // maxAdoptions is the maximum number of Adopt calls per claim. If the record's message
-// has changed once more after these calls, the judgement is Wait with errChanges.
+// has changed once more after these calls, the verdict is Wait with errChanges.
 const maxAdoptions = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
 
-func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
+// refuse returns the verdict Refuse with the error of a decision that forbids sending.
+func (k *Claim) refuse(out idempotency.Outcome) verdict.Verdict {
 	err := out.Err(k.request.Key)
 	k.updateKnown(func(known *Known) { known.Err = err })
-	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
+	return verdict.Verdict{Kind: verdict.Refuse, Err: err, Drift: out.Drift}
 }
 
-// wait returns the judgement Wait with a delay before the claim's next request. The delay
+// wait returns the verdict Wait with a delay before the claim's next request. The delay
 // doubles with each Wait in a row, up to maxWait, and is partly random. The delay is at
 // most the parameter `most`, but at least a millisecond.
-func (k *Claim) wait(err error, most time.Duration) Judgement {
+func (k *Claim) wait(err error, most time.Duration) verdict.Verdict {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)
 	d = d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 	k.updateKnown(func(known *Known) { known.Err = err })
-	return Judgement{Kind: Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
+	return verdict.Verdict{Kind: verdict.Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
 }
 
-func (k *Claim) unanswered(err error) {
-	err = k.storeError(err)
+// unanswered records in the claim that the store has not answered, and returns err as a
+// StoreError.
+func (k *Claim) unanswered(err error) error {
+	of := k.request.Key
+	err = &idempotency.StoreError{Place: idempotency.Place{Scope: of.Scope, Operation: of.Operation, ID: k.id}, Err: err}
 	k.updateKnown(func(known *Known) {
 		known.Err = err
-		if known.State == Unasked {
-			known.State = Unanswered
+		if known.State == verdict.Unknown {
+			known.State = verdict.Unanswered
 		}
 	})
-}
-
-func (k *Claim) storeError(err error) error {
-	of := k.request.Key
-	return &idempotency.StoreError{Place: idempotency.Place{Scope: of.Scope, Operation: of.Operation, ID: k.id}, Err: err}
+	return err
 }

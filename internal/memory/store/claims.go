@@ -26,6 +26,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -34,7 +35,7 @@ type Options struct {
 	Store  idempotency.Store
 	Policy idempotency.Policy
 
-	// Attempt is the longest time from the judgement Granted until the last byte of the
+	// Attempt is the longest time from the Kind Go until the last byte of the
 	// request has left this machine. The policy's lease must be longer than the sum of
 	// the store timeout, Attempt and [window.Arrival], because a lease starts with the
 	// store call and must last until the request reaches SQS.
@@ -119,7 +120,7 @@ type Claim struct {
 	granted     bool
 	leaseEnd    time.Duration // end of the lease, as a reading of Options.Now
 	resendUntil time.Duration // end of resends, as a reading of Options.Now; 0 for no limit
-	waitsInRow  uint8         // number of consecutive judgements of the kind Wait
+	waitsInRow  uint8         // number of consecutive verdicts of the kind Wait
 
 	prepared bool // granted by Prepare and not yet used by Ask
 
@@ -159,30 +160,13 @@ func (c *Claimant) Claim(key idempotency.Key, is idempotency.Fingerprint, m Mess
 	return k, nil
 }
 
-// State describes an event as far as the claimant knows.
-type State uint8
-
-const (
-	// Unasked: the store has not been asked.
-	Unasked State = iota
-
-	// Unanswered: the store was asked and has never answered.
-	Unanswered
-
-	// Clear: according to the store, no other claimant can have stored the event in SQS.
-	Clear
-
-	// InDoubt: an attempt under another claim may have stored the event in SQS.
-	InDoubt
-
-	// Stored: SQS has the event, according to SQS's answer or the store's record.
-	Stored
-)
-
 // Known holds the claimant's present knowledge of an event, from the store's answers and
 // from SQS's answers to this submission.
 type Known struct {
-	State State
+	// State is Unknown if the store has not been asked. Clear means that, according to the
+	// store, no other claimant can have stored the event in SQS. InDoubt is about attempts
+	// under other claims.
+	State verdict.State
 
 	// Since, ResendUntil and ForgottenAt are set if State is InDoubt. They are times of the
 	// store's clock:
@@ -223,60 +207,6 @@ func (k *Claim) updateKnown(f func(*Known)) {
 	f(&k.known)
 }
 
-// Kind is the kind of a [Judgement].
-type Kind uint8
-
-const (
-	// None: no decision. The answer of LookUp neither permits nor forbids sending the
-	// event.
-	None Kind = iota
-
-	// Granted: an attempt may start now.
-	Granted
-
-	// Unclaimed: an attempt may start without a claim, because the store does not answer.
-	Unclaimed
-
-	// Duplicate: the event is stored. Claim.Known has the result.
-	Duplicate
-
-	// Wait: no attempt may start now. Call Ask again after Judgement.Delay.
-	Wait
-
-	// Other: the store's record has other bytes or another group. Only the recorded
-	// message may be sent: call Claim.Adopt, and then Ask again.
-	Other
-
-	// Late: the store granted the claim, but it is too late to resend an event in doubt.
-	Late
-
-	// Unresolved: like Late, but the store refused the claim. Err is an
-	// [*idempotency.UnresolvedError].
-	Unresolved
-
-	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
-	Conflict
-
-	// Refused: the store cannot take the event. Err has the reason.
-	Refused
-)
-
-// Judgement is the answer of LookUp or Ask about one event.
-type Judgement struct {
-	Kind  Kind
-	Delay time.Duration // with Wait: time until the next call of Ask
-	Err   error
-
-	// Hopeless is true if Kind is Wait because the store refuses all writes until an
-	// operator repairs it: see [idempotency.ErrUnwritable].
-	Hopeless bool
-
-	// Drift reports that the message in the store's record has other bytes or another
-	// group than the claim's message. Drift is true in at most one Judgement of each
-	// claim, so that the caller reports the difference once.
-	Drift bool
-}
-
 // MayLeave reports whether a request may leave this machine now. If the claim is granted,
 // at least [window.Arrival] of its lease must remain, the longest time until the request
 // reaches SQS. Without a granted claim there is no lease, and the result is true.
@@ -285,7 +215,8 @@ func (c *Claimant) MayLeave(k *Claim) bool {
 }
 
 // Adopt replaces the claim's message by the message in the store's record, and returns the
-// latter. Call Adopt only after Ask or LookUp has answered the claim with the Kind [Other].
+// latter. Call Adopt only after Ask or LookUp has answered the claim with the Kind
+// verdict.Adopt.
 func (k *Claim) Adopt() Message {
 	m := *k.recordMessage
 	k.recordMessage = nil
@@ -302,7 +233,7 @@ const (
 // setClear sets the event's state to Clear: according to the store, no other claimant can
 // have stored the event in SQS.
 func (k *Claim) setClear() {
-	k.updateKnown(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
+	k.updateKnown(func(known *Known) { *known = Known{State: verdict.Clear, Ours: known.Ours} })
 }
 
 // setInDoubt sets the event's state to InDoubt: an attempt of another claimant may have
@@ -327,7 +258,7 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	}
 	k.updateKnown(func(known *Known) {
 		*known = Known{
-			State: InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: lastSend.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
+			State: verdict.InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: lastSend.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
 		}
 	})
 }
@@ -343,7 +274,7 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 	switch a.Fate {
 	case attempt.Stored:
 		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
-		k.updateKnown(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
+		k.updateKnown(func(known *Known) { *known = Known{State: verdict.Stored, Result: result, Ours: true} })
 		if !k.granted {
 			c.setUnrecorded(k, true)
 			return true

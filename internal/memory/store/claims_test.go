@@ -11,6 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -42,15 +43,15 @@ func TestWhatIsProved(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			with(t, nil, func(t *testing.T, r *rig) {
 				if tc.afterCrash {
-					require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+					require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
 					time.Sleep(lease)
 				}
 				k := r.event("k")
 				if len(tc.attempts) == 0 {
-					require.Equal(t, store.Granted, r.ask(k).Kind)
+					require.Equal(t, verdict.Go, r.ask(k).Kind)
 				}
 				for _, a := range tc.attempts {
-					require.Equal(t, store.Granted, r.ask(k).Kind)
+					require.Equal(t, verdict.Go, r.ask(k).Kind)
 					r.Attempted(k, &a, new(waiter))
 				}
 				r.Release(k)
@@ -71,10 +72,10 @@ func TestWhatIsProved(t *testing.T) {
 func TestAskIsOneCall(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		all := []*store.Claim{r.event("a"), r.event("b"), r.event("a")}
-		v := make([]store.Judgement, 3)
+		v := make([]verdict.Verdict, 3)
 		r.Ask(t.Context(), all, v)
 		require.Equal(t, 1, r.called("claim"))
-		require.Equal(t, []store.Kind{store.Granted, store.Granted, store.Wait}, []store.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
+		require.Equal(t, []verdict.Kind{verdict.Go, verdict.Go, verdict.Wait}, []verdict.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
 		r.LookUp(t.Context(), all, v)
 		require.Equal(t, 1, r.called("lookup"))
 	})
@@ -85,12 +86,12 @@ func TestAskIsOneCall(t *testing.T) {
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
-		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
 		time.Sleep(lease - window.Arrival)
 		require.True(t, r.MayLeave(k))
 		time.Sleep(time.Nanosecond)
 		require.False(t, r.MayLeave(k))
-		require.Equal(t, store.Granted, r.ask(k).Kind, "it is renewed")
+		require.Equal(t, verdict.Go, r.ask(k).Kind, "it is renewed")
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
@@ -99,10 +100,10 @@ func TestLease(t *testing.T) {
 		// context.
 		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
-		require.Equal(t, store.Wait, v.Kind)
+		require.Equal(t, verdict.Wait, v.Kind)
 		require.ErrorContains(t, v.Err, "lease")
 		r.slow--
-		require.Equal(t, store.Granted, r.ask(r.event("third")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("third")).Kind)
 	})
 }
 
@@ -111,22 +112,22 @@ func TestLease(t *testing.T) {
 func TestInProgress(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
-		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
 		k := r.event("k")
 		asked := 0
 		for {
 			v := r.ask(k)
-			if v.Kind == store.Granted {
+			if v.Kind == verdict.Go {
 				break
 			}
 			asked++
-			require.Equal(t, store.Wait, v.Kind)
+			require.Equal(t, verdict.Wait, v.Kind)
 			var busy *idempotency.InProgressError
 			require.ErrorAs(t, v.Err, &busy)
 			require.LessOrEqual(t, v.Delay, time.Second)
 			require.Positive(t, v.Delay)
 			known := k.Known()
-			require.Equal(t, store.InDoubt, known.State)
+			require.Equal(t, verdict.InDoubt, known.State)
 			require.Equal(t, began.Add(resendFor), known.ResendUntil.In(began.Location()))
 			require.Equal(t, began.Add(lease+305*time.Second), known.ForgottenAt.In(began.Location()))
 			time.Sleep(v.Delay)
@@ -134,7 +135,7 @@ func TestInProgress(t *testing.T) {
 		require.Equal(t, lease, time.Since(began).Truncate(time.Second))
 		require.Less(t, asked, 90)
 		require.EqualValues(t, 1, r.Stats().Reclaimed)
-		require.Equal(t, store.InDoubt, k.Known().State, "the other claimant may have sent the event")
+		require.Equal(t, verdict.InDoubt, k.Known().State, "the other claimant may have sent the event")
 	})
 }
 
@@ -143,34 +144,34 @@ func TestInProgress(t *testing.T) {
 func TestTooLateForAnotherAttempt(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine := r.event("mine")
-		require.Equal(t, store.Granted, r.ask(mine).Kind)
+		require.Equal(t, verdict.Go, r.ask(mine).Kind)
 		r.Attempted(mine, &doubtful, new(waiter))
 		refuted := r.event("refuted")
-		require.Equal(t, store.Granted, r.ask(refuted).Kind)
+		require.Equal(t, verdict.Go, r.ask(refuted).Kind)
 		r.Attempted(refuted, &throttled, new(waiter))
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
+		require.Equal(t, verdict.Go, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
 
 		time.Sleep(resendFor - 1)
-		require.Equal(t, store.Granted, r.ask(mine).Kind)
+		require.Equal(t, verdict.Go, r.ask(mine).Kind)
 		theirs := r.event("theirs")
-		require.Equal(t, store.Granted, r.ask(theirs).Kind)
+		require.Equal(t, verdict.Go, r.ask(theirs).Kind)
 		time.Sleep(time.Nanosecond)
-		require.Equal(t, store.Late, r.ask(mine).Kind)
-		require.Equal(t, store.Late, r.ask(theirs).Kind)
-		require.Equal(t, store.Granted, r.ask(refuted).Kind, "nothing is in doubt")
+		require.Equal(t, verdict.Late, r.ask(mine).Kind)
+		require.Equal(t, verdict.Late, r.ask(theirs).Kind)
+		require.Equal(t, verdict.Go, r.ask(refuted).Kind, "nothing is in doubt")
 
 		time.Sleep(time.Hour)
 		v := r.ask(r.event("theirs"))
-		require.Equal(t, store.Unresolved, v.Kind)
+		require.Equal(t, verdict.Refuse, v.Kind)
 		var held *idempotency.UnresolvedError
 		require.ErrorAs(t, v.Err, &held)
 		require.EqualValues(t, 1, r.Stats().Unresolved)
 	})
 	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.Resend = true }
 	with(t, again, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
+		require.Equal(t, verdict.Go, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
 		time.Sleep(time.Hour)
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("theirs")).Kind)
 	})
 }
 
@@ -181,12 +182,12 @@ func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(failBefore)
 		k := r.event("k")
-		require.Equal(t, store.Unasked, k.Known().State)
-		require.Equal(t, store.None, r.look(k).Kind)
-		require.Equal(t, store.Unanswered, k.Known().State)
+		require.Equal(t, verdict.Unknown, k.Known().State)
+		require.Equal(t, verdict.None, r.look(k).Kind)
+		require.Equal(t, verdict.Unanswered, k.Known().State)
 		require.ErrorIs(t, k.Known().Err, errDown)
 		v := r.ask(k)
-		require.Equal(t, store.Wait, v.Kind)
+		require.Equal(t, verdict.Wait, v.Kind)
 		require.ErrorIs(t, v.Err, errDown)
 		var of *idempotency.StoreError
 		require.ErrorAs(t, v.Err, &of)
@@ -198,22 +199,22 @@ func TestStoreDown(t *testing.T) {
 		time.Sleep(time.Second)
 		r.look(r.event("other"))
 		require.Equal(t, 2, r.called("lookup"))
-		require.Equal(t, store.Granted, r.ask(k).Kind)
-		require.Equal(t, store.Clear, k.Known().State)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.Clear, k.Known().State)
 		require.NoError(t, k.Known().Err)
 	})
 	open := func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }
 	with(t, open, func(t *testing.T, r *rig) {
 		r.fail(failBefore)
 		k := r.event("k")
-		require.Equal(t, store.Unclaimed, r.ask(k).Kind)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
 		require.True(t, r.MayLeave(k))
 		r.Attempted(k, &stored, new(waiter))
-		require.Equal(t, store.Unclaimed, r.ask(r.event("other")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("other")).Kind)
 		require.Equal(t, 1, r.called("claim"), "Ask makes no call in the pause after a failure")
 		time.Sleep(time.Second)
 		r.fail(nil)
-		require.Equal(t, store.Granted, r.ask(r.event("other")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("other")).Kind)
 		r.waitForWrites()
 		require.Zero(t, r.called("complete"), "there is no claim to complete")
 	})
@@ -225,7 +226,7 @@ func TestStoreHangs(t *testing.T) {
 	with(t, hangs, func(t *testing.T, r *rig) {
 		began := time.Now()
 		v := r.ask(r.event("k"))
-		require.Equal(t, store.Wait, v.Kind)
+		require.Equal(t, verdict.Wait, v.Kind)
 		require.ErrorIs(t, v.Err, context.DeadlineExceeded)
 		require.Equal(t, storeTimeout, time.Since(began))
 	})
@@ -249,15 +250,15 @@ func TestAmbiguous(t *testing.T) {
 			}
 			return nil, nil
 		})
-		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
 		require.EqualValues(t, 1, r.record("k").Fence)
 
 		// The answers of both calls of this Ask are lost. The next Ask renews the claim.
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
 		k := r.event("other")
-		require.Equal(t, store.Wait, r.ask(k).Kind)
+		require.Equal(t, verdict.Wait, r.ask(k).Kind)
 		r.fail(nil)
-		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
 		require.Zero(t, r.Stats().New, "the answer with the decision New was lost")
 		require.EqualValues(t, 2, r.Stats().Renewed)
 	})
@@ -268,7 +269,7 @@ func TestAmbiguous(t *testing.T) {
 // claim.
 func TestOther(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "old bytes")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "old bytes")).Kind)
 		time.Sleep(lease)
 		for _, look := range []bool{true, false} {
 			k := r.claim("k", "payload", "new bytes")
@@ -277,13 +278,13 @@ func TestOther(t *testing.T) {
 				question = r.look
 			}
 			v := question(k)
-			require.Equal(t, store.Other, v.Kind)
+			require.Equal(t, verdict.Adopt, v.Kind)
 			require.True(t, v.Drift)
-			require.Equal(t, store.InDoubt, k.Known().State)
+			require.Equal(t, verdict.InDoubt, k.Known().State)
 			m := k.Adopt()
 			require.Equal(t, store.Message{Body: []byte("old bytes"), Group: "g"}, m)
 			v = r.ask(k)
-			require.Equal(t, store.Granted, v.Kind)
+			require.Equal(t, verdict.Go, v.Kind)
 			require.False(t, v.Drift)
 			r.Release(k)
 			r.waitForWrites()
@@ -291,17 +292,17 @@ func TestOther(t *testing.T) {
 		require.EqualValues(t, 2, r.Stats().Drifts)
 
 		k := r.claim("k", "payload", "old bytes")
-		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
 		r.Attempted(k, &stored, new(waiter))
 		r.waitForWrites()
-		for _, question := range []func(*store.Claim) store.Judgement{r.look, r.ask} {
+		for _, question := range []func(*store.Claim) verdict.Verdict{r.look, r.ask} {
 			k = r.claim("k", "payload", "new bytes")
-			require.Equal(t, store.Judgement{Kind: store.Duplicate, Drift: true}, question(k))
+			require.Equal(t, verdict.Verdict{Kind: verdict.Known, Drift: true}, question(k))
 			require.Equal(t, &store.Message{Body: []byte("old bytes"), Group: "g"}, k.Known().Message)
 			require.Equal(t, "id", k.Known().Result.MessageID)
 
 			v := question(r.claim("k", "another payload", "bytes"))
-			require.Equal(t, store.Conflict, v.Kind)
+			require.Equal(t, verdict.Refuse, v.Kind)
 			var conflict *idempotency.ConflictError
 			require.ErrorAs(t, v.Err, &conflict)
 		}
@@ -321,28 +322,28 @@ func TestAnotherSpec(t *testing.T) {
 		old := func(key, body string) {
 			k, err := r.Claim(keyOf(key), idempotency.FingerprintOf("test/0", []byte("?")), store.Message{Body: []byte(body), Group: "g"}, idempotency.Dataset{})
 			require.NoError(t, err)
-			require.Equal(t, store.Granted, r.ask(k).Kind)
+			require.Equal(t, verdict.Go, r.ask(k).Kind)
 		}
 		old("equal", "payload")
 		old("equal, looked up", "payload")
 		old("different", "another payload")
 		old("unreadable", "unreadable")
 		time.Sleep(lease)
-		require.Equal(t, store.Granted, r.ask(r.claim("equal", "payload", "payload")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.claim("equal", "payload", "payload")).Kind)
 		k := r.claim("equal, looked up", "payload", "payload")
-		require.Equal(t, store.None, r.look(k).Kind)
-		require.Equal(t, store.InDoubt, k.Known().State)
-		require.Equal(t, store.Granted, r.ask(k).Kind)
-		require.Equal(t, store.Conflict, r.ask(r.claim("different", "payload", "payload")).Kind)
-		require.Equal(t, store.Conflict, r.look(r.claim("different", "payload", "payload")).Kind)
+		require.Equal(t, verdict.None, r.look(k).Kind)
+		require.Equal(t, verdict.InDoubt, k.Known().State)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.Refuse, r.ask(r.claim("different", "payload", "payload")).Kind)
+		require.Equal(t, verdict.Refuse, r.look(r.claim("different", "payload", "payload")).Kind)
 
 		k = r.claim("unreadable", "payload", "payload")
 		v := r.ask(k)
-		require.Equal(t, store.Refused, v.Kind, "not a conflict")
+		require.Equal(t, verdict.Refuse, v.Kind, "not a conflict")
 		var unjudged *idempotency.UnjudgedError
 		require.ErrorAs(t, v.Err, &unjudged)
-		require.Equal(t, store.InDoubt, k.Known().State)
-		require.Equal(t, store.None, r.look(k).Kind)
+		require.Equal(t, verdict.InDoubt, k.Known().State)
+		require.Equal(t, verdict.None, r.look(k).Kind)
 	})
 }
 
@@ -351,8 +352,8 @@ func TestAnotherSpec(t *testing.T) {
 func TestAStoreThatMiscounts(t *testing.T) {
 	short := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = miscounting{o.Store} }
 	with(t, short, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Wait, r.ask(r.event("k")).Kind)
-		require.Equal(t, store.None, r.look(r.event("k")).Kind)
+		require.Equal(t, verdict.Wait, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.None, r.look(r.event("k")).Kind)
 	})
 }
 
@@ -369,25 +370,25 @@ func (miscounting) Lookup(context.Context, ...idempotency.Key) ([]idempotency.Re
 func TestRefusedByTheStore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.memory.Capacity = 1
-		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
 		k := r.event("other")
 		v := r.ask(k)
-		require.Equal(t, store.Refused, v.Kind)
+		require.Equal(t, verdict.Refuse, v.Kind)
 		var full *idempotency.CapacityError
 		require.ErrorAs(t, v.Err, &full)
-		require.Equal(t, store.Clear, k.Known().State)
+		require.Equal(t, verdict.Clear, k.Known().State)
 		require.EqualValues(t, 1, r.Stats().Full)
 
 		r.memory.Capacity, r.memory.Quota = 0, 1
 		v = r.ask(k)
-		require.Equal(t, store.Refused, v.Kind)
+		require.Equal(t, verdict.Refuse, v.Kind)
 		var quota *idempotency.QuotaError
 		require.ErrorAs(t, v.Err, &quota)
-		require.Equal(t, store.Clear, k.Known().State)
+		require.Equal(t, verdict.Clear, k.Known().State)
 		require.EqualValues(t, 1, r.Stats().OverQuota)
 
 		r.fail(func(string) (before, after error) { return &idempotency.InvalidError{Field: "f", Rule: "r"}, nil })
-		require.Equal(t, store.Refused, r.ask(k).Kind, "the store would refuse it again")
+		require.Equal(t, verdict.Refuse, r.ask(k).Kind, "the store would refuse it again")
 
 		_, err := r.Claim(keyOf(""), idempotency.FingerprintOf("s", nil), store.Message{}, idempotency.Dataset{})
 		require.ErrorContains(t, err, "Key.Value")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 const (
@@ -95,22 +96,22 @@ func (l *finishQueue) init(maxPerWrite int) {
 	l.awaited = map[*queuedUpdate]struct{}{}
 }
 
-// pending returns the judgement Duplicate if SQS has stored the same event with the same
+// pending returns the verdict Known if SQS has stored the same event with the same
 // message, and this result is still queued for the store or being written. Otherwise
-// pending returns the zero Judgement.
-func (c *Claimant) pending(k *Claim) Judgement {
+// pending returns the zero Verdict.
+func (c *Claimant) pending(k *Claim) verdict.Verdict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.resume(k)
 	e := c.results[k.id]
 	if e == nil || e.claim.request.Fingerprint != k.request.Fingerprint || e.claim.request.Seal != k.request.Seal {
-		return Judgement{}
+		return verdict.Verdict{}
 	}
 	result, _ := e.ending.Result()
 	k.granted = false
 	c.counts.duplicates.Add(1)
-	k.updateKnown(func(known *Known) { known.State, known.Result, known.Err = Stored, result, nil })
-	return Judgement{Kind: Duplicate}
+	k.updateKnown(func(known *Known) { known.State, known.Result, known.Err = verdict.Stored, result, nil })
+	return verdict.Verdict{Kind: verdict.Known}
 }
 
 // AwaitRecord returns true if this claimant knows that SQS has the event, but the store has

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // claimAndStore claims an event, and reports to the Claimant, in a call of Attempted, that
@@ -19,7 +20,7 @@ import (
 func (r *rig) claimAndStore(key string, w store.Waiter) *store.Claim {
 	r.t.Helper()
 	k := r.event(key)
-	require.Equal(r.t, store.Granted, r.ask(k).Kind)
+	require.Equal(r.t, verdict.Go, r.ask(k).Kind)
 	r.Attempted(k, &stored, w)
 	return k
 }
@@ -35,17 +36,17 @@ func TestQueuedResults(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, r.called("complete"))
 		require.EqualValues(t, 10, r.Stats().Recording)
-		for _, question := range []func(*store.Claim) store.Judgement{r.look, r.ask} {
+		for _, question := range []func(*store.Claim) verdict.Verdict{r.look, r.ask} {
 			k := r.event("3")
-			require.Equal(t, store.Judgement{Kind: store.Duplicate}, question(k))
+			require.Equal(t, verdict.Verdict{Kind: verdict.Known}, question(k))
 			require.Equal(t, "id", k.Known().Result.MessageID)
 		}
 		require.Zero(t, r.called("lookup"))
-		require.Equal(t, store.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "only the store knows which bytes count")
+		require.Equal(t, verdict.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "only the store knows which bytes count")
 		r.waitForWrites()
 		require.Equal(t, 10, r.called("complete"))
 		require.Zero(t, r.Stats().Recording)
-		require.Equal(t, store.Duplicate, r.look(r.event("3")).Kind)
+		require.Equal(t, verdict.Known, r.look(r.event("3")).Kind)
 		require.Equal(t, 1, r.called("lookup"))
 		require.EqualValues(t, 3, r.Stats().Duplicates)
 	})
@@ -147,7 +148,7 @@ func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.t.Helper()
 	r.fail(nil)
 	k := r.event(key)
-	require.Equal(r.t, store.Granted, r.ask(k).Kind)
+	require.Equal(r.t, verdict.Go, r.ask(k).Kind)
 	r.fail(failBefore)
 	r.Attempted(k, &stored, w)
 }
@@ -160,7 +161,7 @@ func TestResultsAreTriedAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Less(t, r.called("complete"), 25)
 		require.Greater(t, r.called("complete"), 10)
-		require.Equal(t, store.Duplicate, r.look(r.event("k")).Kind, "this process knows it")
+		require.Equal(t, verdict.Known, r.look(r.event("k")).Kind, "this process knows it")
 		r.fail(nil)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -198,10 +199,10 @@ func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter
 		zombie := r.event("k")
-		require.Equal(t, store.Granted, r.ask(zombie).Kind)
+		require.Equal(t, verdict.Go, r.ask(zombie).Kind)
 		time.Sleep(lease)
 		other := r.event("k")
-		require.Equal(t, store.Granted, r.ask(other).Kind)
+		require.Equal(t, verdict.Go, r.ask(other).Kind)
 		r.Attempted(zombie, &stored, &overtaken)
 		r.waitForWrites()
 		require.EqualValues(t, 1, r.Stats().Stale)
@@ -230,7 +231,7 @@ func TestFullQueue(t *testing.T) {
 		}
 		require.EqualValues(t, most, r.Stats().Recording)
 		require.EqualValues(t, 5, r.Stats().Lost)
-		require.Equal(t, store.Duplicate, r.ask(r.event("9000")).Kind)
+		require.Equal(t, verdict.Known, r.ask(r.event("9000")).Kind)
 	})
 }
 
@@ -245,7 +246,7 @@ func TestClose(t *testing.T) {
 		require.Less(t, time.Since(began), 50*time.Millisecond)
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 		late := r.event("late")
-		require.Equal(t, store.Granted, r.ask(late).Kind)
+		require.Equal(t, verdict.Go, r.ask(late).Kind)
 		r.Attempted(late, &stored, new(waiter))
 		lost, err = r.Close(t.Context())
 		require.EqualValues(t, 1, lost)

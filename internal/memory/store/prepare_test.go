@@ -9,6 +9,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -20,8 +21,8 @@ func TestPrepare(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		first := r.event("first")
 		r.prepare(first)
-		require.Equal(t, store.Granted, r.ask(first).Kind)
-		require.Equal(t, store.Granted, r.ask(first).Kind)
+		require.Equal(t, verdict.Go, r.ask(first).Kind)
+		require.Equal(t, verdict.Go, r.ask(first).Kind)
 		require.EqualValues(t, 1, r.Stats().Renewed, "each attempt has its own answer")
 
 		calls := r.called("claim")
@@ -29,13 +30,13 @@ func TestPrepare(t *testing.T) {
 		r.prepare(a, b)
 		require.Equal(t, calls+1, r.called("claim"))
 		require.Equal(t, idempotency.Running, r.record("a").Status)
-		require.Equal(t, store.Clear, a.Known().State)
+		require.Equal(t, verdict.Clear, a.Known().State)
 		time.Sleep(lease - oneAttempt - window.Arrival)
-		require.Equal(t, store.Granted, r.ask(a).Kind)
+		require.Equal(t, verdict.Go, r.ask(a).Kind)
 		require.Equal(t, calls+1, r.called("claim"))
 		require.True(t, r.MayLeave(a))
 		time.Sleep(time.Nanosecond)
-		require.Equal(t, store.Granted, r.ask(b).Kind)
+		require.Equal(t, verdict.Go, r.ask(b).Kind)
 		require.Equal(t, calls+2, r.called("claim"), "the lease was too short")
 		require.EqualValues(t, 3, r.Stats().New)
 		require.EqualValues(t, 2, r.Stats().Renewed)
@@ -52,18 +53,18 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
 		for _, k := range []*store.Claim{mine, done, other} {
-			require.Equal(t, store.Granted, r.ask(k).Kind)
+			require.Equal(t, verdict.Go, r.ask(k).Kind)
 		}
 		r.Attempted(done, &stored, new(waiter))
 		r.waitForWrites()
 		all := []*store.Claim{r.event("held"), r.event("done"), r.claim("key", "another payload", "body")}
 		r.prepare(all...)
 		require.Zero(t, r.Stats().Waits+r.Stats().Duplicates+r.Stats().Conflicts, "Ask counts")
-		require.Equal(t, store.InDoubt, all[0].Known().State, "the other claimant may be sending")
-		require.Equal(t, store.Stored, all[1].Known().State)
-		v := make([]store.Judgement, 3)
+		require.Equal(t, verdict.InDoubt, all[0].Known().State, "the other claimant may be sending")
+		require.Equal(t, verdict.Stored, all[1].Known().State)
+		v := make([]verdict.Verdict, 3)
 		r.Ask(t.Context(), all, v)
-		require.Equal(t, []store.Kind{store.Wait, store.Duplicate, store.Conflict}, []store.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
+		require.Equal(t, []verdict.Kind{verdict.Wait, verdict.Known, verdict.Refuse}, []verdict.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
 	})
 }
 
@@ -73,31 +74,33 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 // difference again.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "first bytes")).Kind)
 		time.Sleep(lease)
 		k := r.claim("k", "payload", "other bytes")
 		r.prepare(k)
 		v := r.ask(k)
-		require.Equal(t, store.Judgement{Kind: store.Other, Drift: true}, v)
+		require.Equal(t, verdict.Verdict{Kind: verdict.Adopt, Drift: true}, v)
 		require.Equal(t, "first bytes", string(k.Adopt().Body))
-		require.Equal(t, store.Judgement{Kind: store.Granted}, r.ask(k))
+		require.Equal(t, verdict.Verdict{Kind: verdict.Go}, r.ask(k))
 		require.EqualValues(t, 1, r.Stats().Drifts)
 	})
 }
 
 // Prepare finds that the store has recorded the event with other bytes. Then the store
 // fails. With FailOpen, Ask permits attempts without the store, but not with bytes known to
-// differ: Ask returns store.Other until Adopt has replaced the bytes.
+// differ: Ask returns verdict.Adopt until Adopt has replaced the bytes.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+		require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "first bytes")).Kind)
 		time.Sleep(lease)
 		k := r.claim("k", "payload", "other bytes")
 		r.prepare(k)
 		r.fail(failBefore)
-		require.Equal(t, store.Judgement{Kind: store.Other, Drift: true}, r.ask(k))
+		require.Equal(t, verdict.Verdict{Kind: verdict.Adopt, Drift: true}, r.ask(k))
 		require.Equal(t, "first bytes", string(k.Adopt().Body))
-		require.Equal(t, store.Judgement{Kind: store.Unclaimed}, r.ask(k))
+		v := r.ask(k)
+		require.Equal(t, verdict.Go, v.Kind)
+		require.ErrorIs(t, v.Err, errDown)
 		require.EqualValues(t, 1, r.Stats().Drifts)
 	})
 }
@@ -124,7 +127,7 @@ func TestPrepareWithoutStore(t *testing.T) {
 		r.prepare(k)
 		require.Equal(t, 1, r.called("claim"))
 		r.fail(nil)
-		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
 		require.Equal(t, 2, r.called("claim"))
 	})
 }
@@ -138,7 +141,7 @@ func TestPrepareAmbiguous(t *testing.T) {
 		k := r.event("k")
 		r.prepare(k)
 		r.fail(nil)
-		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, verdict.Go, r.ask(k).Kind)
 		require.EqualValues(t, 1, r.Stats().Renewed)
 	})
 }
@@ -170,19 +173,19 @@ func TestDamagedRecord(t *testing.T) {
 			o.FailOpen, o.Store = failOpen, damagingStore{o.Store}
 		}
 		with(t, damage, func(t *testing.T, r *rig) {
-			require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+			require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "first bytes")).Kind)
 			time.Sleep(lease)
 			k := r.claim("k", "payload", "other bytes")
 			found := r.look(k)
 			r.prepare(k)
 			asked := r.ask(k)
 			if failOpen {
-				require.Equal(t, store.Unclaimed, found.Kind)
-				require.Equal(t, store.Unclaimed, asked.Kind)
+				require.Equal(t, verdict.Go, found.Kind)
+				require.Equal(t, verdict.Go, asked.Kind)
 				return
 			}
-			for _, v := range []store.Judgement{found, asked} {
-				require.Equal(t, store.Wait, v.Kind)
+			for _, v := range []verdict.Verdict{found, asked} {
+				require.Equal(t, verdict.Wait, v.Kind)
 				require.ErrorContains(t, v.Err, "the store returned other bytes")
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 const (
@@ -130,14 +131,14 @@ func keyOf(key string) idempotency.Key {
 
 func (r *rig) event(key string) *store.Claim { return r.claim(key, key, key) }
 
-func (r *rig) ask(k *store.Claim) store.Judgement {
-	v := make([]store.Judgement, 1)
+func (r *rig) ask(k *store.Claim) verdict.Verdict {
+	v := make([]verdict.Verdict, 1)
 	r.Ask(context.Background(), []*store.Claim{k}, v)
 	return v[0]
 }
 
-func (r *rig) look(k *store.Claim) store.Judgement {
-	v := make([]store.Judgement, 1)
+func (r *rig) look(k *store.Claim) verdict.Verdict {
+	v := make([]verdict.Verdict, 1)
 	r.LookUp(context.Background(), []*store.Claim{k}, v)
 	return v[0]
 }

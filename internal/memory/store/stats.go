@@ -74,8 +74,8 @@ func (c *Claimant) Stats() Stats {
 	}
 }
 
-// CountUnclaimed counts an attempt that starts without a claim, after the judgement
-// Unclaimed.
+// CountUnclaimed counts an attempt that starts without a claim: Ask has answered with the
+// Kind Go and an error.
 func (c *Claimant) CountUnclaimed() { c.counts.unclaimed.Add(1) }
 
 // CountUnrecorded counts a receipt that the producer reported although the store has no
