@@ -79,9 +79,8 @@ race: ## run the tests of the packages with goroutines under the race detector
 
 # Runs the tests that take parameters. The shell variable `code` is 1 after any failure.
 SOAKS = soak() { echo "go test $$*"; $(GO) test -count=1 -vet=off -timeout 0 "$$@" || code=1; }; \
-	soak -run '^TestSoak$$' . -soak $(SOAK); \
-	soak -run '^TestModel$$' . -model.seeds $(SEEDS); \
-	soak -run '^TestStoreModel$$' . -store.seeds $(SEEDS); \
+	soak -run '^TestSoak$$' ./internal/producertest/doubt -soak $(SOAK); \
+	soak -run '^TestModel$$|^TestStoreModel$$' ./internal/producertest/model -model.seeds $(SEEDS) -store.seeds $(SEEDS); \
 	soak -run '^TestSystem$$' ./internal/systemtest -system.seeds $(SEEDS); \
 	soak -run '^TestSystem$$' ./lab/sqlstoretest -system.seeds $$(($(SEEDS) / 10 + 1)); \
 	soak -run '^TestKilled$$|^TestModel$$' ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS); \

@@ -70,7 +70,7 @@ func TestArrows(t *testing.T) {
 	goTool := filepathOfGo(t)
 	const root = "github.com/kansas-frontier-matrix/sqsfifo"
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/verdict":   {"internal/attempt"},
 		"./internal/clock":     nil,
@@ -104,7 +104,7 @@ func TestArrows(t *testing.T) {
 		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"},
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,
-		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/sqscall"},
+		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/sqscall"},
 		"./lint":                  {"canonicaljson", "internal/attrname", "internal/textview", "internal/window"},
 		"./internal/textview":     nil,
 	} {

@@ -1,32 +1,29 @@
 package sqsfifo_test
 
 import (
-	"context"
-	"crypto/md5"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/producertest"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // BenchmarkBuild measures Build. For comparison, it encodes the envelope of the same
 // event with encoding/json and hashes the result with SHA-256.
 func BenchmarkBuild(b *testing.B) {
-	q := newQueue(b, sqstest.Config{})
-	p := on(b, q, q)
+	q := producertest.NewQueue(b, sqstest.Config{})
+	p := producertest.On(b, q, q)
 	b.Run("sqsfifo", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := p.Build(scene); err != nil {
+			if _, err := p.Build(producertest.Sample); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -34,13 +31,13 @@ func BenchmarkBuild(b *testing.B) {
 	b.Run("encoding-json", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			key, err := sqsfifo.JoinKey("landsat", scene.ID)
+			key, err := sqsfifo.JoinKey("landsat", producertest.Sample.ID)
 			if err != nil {
 				b.Fatal(err)
 			}
-			body, err := json.Marshal(sqsfifo.Envelope[Scene]{
-				DedupeKey: key, EventID: sqsfifo.DeriveEventID(source, key, scene.Acquired),
-				EventSource: source, EventTime: scene.Acquired, Payload: scene,
+			body, err := json.Marshal(sqsfifo.Envelope[producertest.Scene]{
+				DedupeKey: key, EventID: sqsfifo.DeriveEventID(producertest.Source, key, producertest.Sample.Acquired),
+				EventSource: producertest.Source, EventTime: producertest.Sample.Acquired, Payload: producertest.Sample,
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -54,18 +51,18 @@ func BenchmarkBuild(b *testing.B) {
 // through a producer (sqsfifo), and once directly (queue-alone). The difference is the
 // producer's time.
 func BenchmarkSend(b *testing.B) {
-	q := newQueue(b, sqstest.Config{})
-	p := on(b, q, q)
+	q := producertest.NewQueue(b, sqstest.Config{})
+	p := producertest.On(b, q, q)
 	b.Run("sqsfifo", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := p.Send(b.Context(), scene); err != nil {
+			if _, err := p.Send(b.Context(), producertest.Sample); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("queue-alone", func(b *testing.B) {
-		msg, err := p.Build(scene)
+		msg, err := p.Build(producertest.Sample)
 		require.NoError(b, err)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -79,10 +76,10 @@ func BenchmarkSend(b *testing.B) {
 // BenchmarkSendBatch sends full batches through a client that answers immediately. It
 // measures the producer's time per event.
 func BenchmarkSendBatch(b *testing.B) {
-	q := newQueue(b, sqstest.Config{})
-	p := on(b, instantClient{q}, q)
+	q := producertest.NewQueue(b, sqstest.Config{})
+	p := producertest.On(b, producertest.InstantClient{Queue: q}, q)
 	const n = 1000
-	all := scenes(n, n)
+	all := producertest.Scenes(n, n)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		for j := range all {
@@ -93,20 +90,4 @@ func BenchmarkSendBatch(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
-}
-
-// instantClient stores nothing and reports success.
-type instantClient struct{ *sqstest.Queue }
-
-func (instantClient) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	out := &sqs.SendMessageBatchOutput{Successful: make([]types.SendMessageBatchResultEntry, len(in.Entries))}
-	for i, e := range in.Entries {
-		out.Successful[i] = types.SendMessageBatchResultEntry{Id: e.Id, MessageId: e.Id, SequenceNumber: e.Id, MD5OfMessageBody: md5Of(e.MessageBody)}
-	}
-	return out, nil
-}
-
-func md5Of(body *string) *string {
-	sum := md5.Sum([]byte(*body))
-	return aws.String(hex.EncodeToString(sum[:]))
 }

@@ -30,7 +30,7 @@ func ExampleProducer_SendAsync() {
 		return
 	}
 	var sent []string // needs no lock: all events have one group, so their callbacks run one after another
-	for _, s := range scenes(5, 1) {
+	for _, s := range scenes(5) {
 		producer.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
 			if err != nil {
 				fmt.Println(err)
@@ -63,7 +63,7 @@ func ExampleProducer_Resume() {
 		fmt.Println(err)
 		return
 	}
-	first, second := scenes(2, 1)[0], scenes(2, 1)[1]
+	first, second := scenes(2)[0], scenes(2)[1]
 
 	queue.Inject(sqstest.LoseAnswer(), 1000)
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
@@ -111,7 +111,7 @@ func ExampleProducer_Close() {
 	defer stop()
 
 	queue.Inject(sqstest.Throttle(), 1000) // SQS accepts nothing
-	for _, s := range scenes(2, 1) {
+	for _, s := range scenes(2) {
 		producer.SendAsync(context.WithoutCancel(ctx), s, func(_ sqsfifo.Receipt, err error) {
 			if sqsfifo.FateOf(err) != sqsfifo.Stored {
 				fmt.Println("kept for the next start") // in production: in a file or a database

@@ -15,6 +15,43 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
+// Scene is the event type of the examples.
+type Scene struct {
+	ID       string    `json:"id"`
+	PathRow  string    `json:"path_row"`
+	Acquired time.Time `json:"acquired"`
+	Cloud    float64   `json:"cloud_cover"`
+}
+
+var scene = Scene{
+	ID: "LC08_L2SP_047027_20201204_20210313_02_T1", PathRow: "047027",
+	Acquired: time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.UTC), Cloud: 1.55,
+}
+
+const source = "kfm.remote-sensing.landsat-refresh"
+
+func config() sqsfifo.Config[Scene] {
+	return sqsfifo.Config[Scene]{
+		QueueURL: "https://sqs.us-east-1.amazonaws.com/000000000000/scenes.fifo",
+		Source:   source,
+		Identify: identify,
+	}
+}
+
+func identify(s Scene) (sqsfifo.Identity, error) {
+	key, err := sqsfifo.JoinKey("landsat", s.ID)
+	return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+}
+
+// scenes returns n scenes of one message group.
+func scenes(n int) []Scene {
+	out := make([]Scene, n)
+	for i := range out {
+		out[i] = Scene{ID: fmt.Sprintf("scene-%04d", i), PathRow: "000", Acquired: scene.Acquired}
+	}
+	return out
+}
+
 // This example shows a producer without this module: the two scenes differ only in an
 // attribute, so SQS drops the second scene as a duplicate.
 func Example_collapse() {
@@ -214,4 +251,33 @@ func Example_window() {
 	// duplicate: false <nil>
 	// duplicate: true <nil>
 	// duplicate: false <nil>
+}
+
+func ExampleProducer_Send() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Scene]{
+		QueueURL: queue.URL(),
+		Source:   "kfm.remote-sensing.landsat-refresh",
+		Identify: func(s Scene) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("landsat", s.ID)
+			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		receipt, err := producer.Send(context.Background(), scene)
+		fmt.Println(receipt.Duplicate, err)
+	}
+	fmt.Println(len(queue.Messages()), "message")
+	// Output:
+	// false <nil>
+	// true <nil>
+	// 1 message
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -41,7 +40,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	queue, err := newQueue(client, q, memory.Options{})
+	queue, err := newQueue(client, q)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/foreign"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
@@ -50,26 +51,29 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newQueue(client, config, memory.Options{})
+	return newQueue(client, config)
 }
 
 // processBegan lets a store distinguish this process from earlier processes with the same
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue returns a queue for a checked configuration. newQueue derives most options of
-// the memory from the configuration. The parameter `memoryOptions` has the other options,
-// for example a test's clock.
-func newQueue(client Client, config QueueConfig, memoryOptions memory.Options) (*Queue, error) {
+// newQueue returns a queue for a checked configuration.
+func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &sender{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
 		explicit:  explicit,
 	}
-	memoryOptions.AcceptTimes, memoryOptions.MaxKeys = config.Delivery.Memory.DetectForeignDuplicates, config.Delivery.Memory.MaxKeys
-	memoryOptions.Store, memoryOptions.FailOpen, memoryOptions.Recompute, memoryOptions.Note = config.Store.Store, config.Store.FailOpen, fingerprintOfBody, c.storeHealth.note
-	memoryOptions.Owner, memoryOptions.Began = config.Store.Owner, processBegan
+	memoryOptions := memory.Options{
+		AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys,
+		Store: config.Store.Store, FailOpen: config.Store.FailOpen, Recompute: fingerprintOfBody, Note: c.storeHealth.note,
+		Owner: config.Store.Owner, Began: processBegan,
+	}
+	if simulated, ok := client.(interface{ Clock() *clock.Clock }); ok { // a test of this module simulates the machine
+		memoryOptions.Clock = simulated.Clock()
+	}
 	var err error
 	if memoryOptions.Store != nil {
 		if memoryOptions.Policy, err = config.Store.policy(config.Delivery.RetryFor); err != nil {

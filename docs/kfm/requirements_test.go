@@ -28,34 +28,34 @@ var contract = []requirement{
 	{id: "3.1", level: "MUST", text: "What makes an event unique is part of the serialized body. Message attributes may repeat it and route by it, but are never its only carrier.", tests: []testRef{
 		{"lint", "TestForbiddenExampleOfTheContract", ""},
 		{"lint", "TestCheckByRule", "SF001"},
-		{".", "TestSameBodyWithOtherAttributesIsRefused", ""},
+		{"internal/producertest/doubt", "TestSameBodyWithOtherAttributesIsRefused", ""},
 	}},
 	{id: "4.1", level: "MUST", text: "Each producer puts the canonical JSON envelope into the body: dedupe_key, event_id, event_source, event_time and payload.", tests: []testRef{
-		{".", "TestBuildGoldenBody", ""},
-		{".", "TestSameBodyInEveryProcess", ""},
+		{"internal/producertest/message", "TestBuildGoldenBody", ""},
+		{"internal/producertest/message", "TestSameBodyInEveryProcess", ""},
 		{"lint", "TestCheckByRule", "SF040"},
 		{"lab/schemas", "TestEnvelopes", ""},
 	}},
 	{id: "4.2", level: "MUST", text: "dedupe_key tells an event apart from every other one within the deduplication interval of five minutes.", tests: []testRef{
-		{".", "TestKeyReuseIsRefused", ""},
-		{".", "TestJoinKeyIsUnambiguous", ""},
+		{"internal/producertest/doubt", "TestKeyReuseIsRefused", ""},
+		{"internal/producertest/message", "TestJoinKeyIsUnambiguous", ""},
 		{"lint", "TestStream", "SF061"},
 	}},
 	{id: "4.3", level: "rule", text: "event_id identifies the event for provenance: a UUIDv7, the same for each attempt. It does not decide deduplication by itself.", tests: []testRef{
-		{".", "TestDeriveEventID", ""},
-		{".", "TestEventIDOfTheCaller", ""},
+		{"internal/producertest/message", "TestDeriveEventID", ""},
+		{"internal/producertest/message", "TestEventIDOfTheCaller", ""},
 		{"lint", "TestCheckByRule", "SF042"},
 	}},
 	{id: "4.4", level: "rule", text: "event_source is kfm.<domain>.<pipeline>.", tests: []testRef{
 		{"lint", "TestCheckByRule", "SF043"},
-		{".", "TestNewProducerNamesEveryFault", ""},
+		{"internal/producertest/telemetry", "TestNewProducerNamesEveryFault", ""},
 	}},
 	{id: "4.5", level: "rule", text: "event_time is the RFC 3339 time at which the event occurred.", tests: []testRef{
-		{".", "TestEventTimeHasOneSpelling", ""},
+		{"internal/producertest/message", "TestEventTimeHasOneSpelling", ""},
 		{"lint", "TestCheckByRule", "SF044"},
 	}},
 	{id: "4.6", level: "rule", text: "payload holds what is specific to the domain.", tests: []testRef{
-		{".", "TestBuildRefusesPayloads", ""},
+		{"internal/producertest/message", "TestBuildRefusesPayloads", ""},
 		{"lint", "TestCheckByRule", "SF046"},
 	}},
 	{id: "4.7", level: "MUST NOT", text: "Values that uniqueness depends on (identifiers, dataset versions, keys of an area of interest) do not stand in attributes alone.", tests: []testRef{
@@ -69,24 +69,24 @@ var contract = []requirement{
 	}},
 	{id: "6.1", level: "rule", text: "The approved pattern: the key is a member of the body, so the hash covers it; distinct events have distinct keys.", tests: []testRef{
 		{"lint", "TestApprovedExampleOfTheContract", ""},
-		{".", "TestDistinctEventsNeverCollapse", ""},
+		{"internal/producertest/doubt", "TestDistinctEventsNeverCollapse", ""},
 	}},
 	{id: "7.1", level: "MUST", text: "A pipeline that may replay decides explicitly: a replay of one event within five minutes has the same dedupe_key and is suppressed.", tests: []testRef{
-		{".", "TestReplayIsADuplicateUntilTheIntervalEnds", ""},
+		{"internal/producertest/doubt", "TestReplayIsADuplicateUntilTheIntervalEnds", ""},
 		{"sqstest", "TestDeduplication", ""},
 		{"sqstest/compliance", "TestCompliantProducerPasses", ""},
 	}},
 	{id: "7.2", level: "MUST", text: "A new event, however similar, has a new dedupe_key and is delivered.", tests: []testRef{
-		{".", "TestDistinctEventsNeverCollapse", ""},
+		{"internal/producertest/doubt", "TestDistinctEventsNeverCollapse", ""},
 		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Distinct Events Never Collapse"},
 	}},
 	{id: "7.3", level: "MUST", text: "Backfill and catch-up pipelines derive dedupe_key deterministically, so that a second run gives the same bodies.", tests: []testRef{
-		{".", "TestSameBodyInEveryProcess", ""},
+		{"internal/producertest/message", "TestSameBodyInEveryProcess", ""},
 		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Determinism Over Time"},
 		{"lint/fifovet", "TestCode", ""},
 	}},
 	{id: "7.4", level: "MUST", text: "They do not use a dedupe_key again for another event.", tests: []testRef{
-		{".", "TestKeyReuseIsRefused", ""},
+		{"internal/producertest/doubt", "TestKeyReuseIsRefused", ""},
 		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Payload Mismatch"},
 	}},
 	{id: "8.1", level: "MUST", text: "Each new producer of FIFO messages is covered by the tests, which run in CI.", tests: []testRef{
@@ -115,26 +115,26 @@ var contract = []requirement{
 		{"cmd/sqsfifo", "TestVet", ""},
 	}},
 	{id: "9.1", level: "MUST", text: "sqs_fifo.dedupe.collisions_detected is recorded.", tests: []testRef{
-		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.dedupe.collisions_detected"},
+		{"internal/producertest/telemetry", "TestInstrumentsCountWhatHappened", "sqs_fifo.dedupe.collisions_detected"},
 	}},
 	{id: "9.2", level: "MUST", text: "sqs_fifo.producer.violations is recorded.", tests: []testRef{
-		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.producer.violations"},
+		{"internal/producertest/telemetry", "TestInstrumentsCountWhatHappened", "sqs_fifo.producer.violations"},
 	}},
 	{id: "9.3", level: "MUST", text: "sqs_fifo.body_hash.length_bytes is recorded, as a distribution of body sizes.", tests: []testRef{
-		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.body_hash.length_bytes"},
+		{"internal/producertest/telemetry", "TestInstrumentsCountWhatHappened", "sqs_fifo.body_hash.length_bytes"},
 	}},
 	{id: "9.4", level: "MUST", text: "sqs_fifo.dedupe_window_hits is recorded.", tests: []testRef{
-		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.dedupe_window_hits"},
+		{"internal/producertest/telemetry", "TestInstrumentsCountWhatHappened", "sqs_fifo.dedupe_window_hits"},
 	}},
 	{id: "9.5", level: "rule", text: "Telemetry is emitted as OpenTelemetry spans and metrics.", tests: []testRef{
-		{".", "TestOneSpanForEachEventAndRequest", ""},
+		{"internal/producertest/telemetry", "TestOneSpanForEachEventAndRequest", ""},
 		{"internal/observe", "TestInstruments", ""},
 	}},
 	{id: "9.6", level: "rule", text: "Metrics and events are documented under the contract's names.", tests: []testRef{
 		{"docs/kfm", "TestDocuments", ""},
 	}},
 	{id: "9.7", level: "rule", text: "Telemetry records can be joined to a provenance ledger.", tests: []testRef{
-		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
+		{"internal/producertest/telemetry", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
 		{"lab/schemas", "TestProvenanceRecords", ""},
 		{"cmd/sqsfifo", "TestSimulateProvenance", ""},
 	}},
@@ -145,46 +145,46 @@ var contract = []requirement{
 var keySpecification = []requirement{
 	{id: "1", level: "MUST", text: "The key is the SHA-256 of dataset_id, version and source_uri, joined with a vertical bar.", tests: []testRef{
 		{".", "ExampleDataset_IdempotencyKey", ""},
-		{".", "TestVerify", ""},
+		{"internal/producertest/message", "TestVerify", ""},
 	}},
 	{id: "2", level: "MUST", text: "The components are normalised before they are hashed.", tests: []testRef{
-		{".", "TestIdempotencyKeyGroupsSpellings", ""},
+		{"internal/producertest/message", "TestIdempotencyKeyGroupsSpellings", ""},
 		{"internal/sourceuri", "TestNormalForms", ""},
 	}},
 	{id: "3", level: "MUST NOT", text: "The key does not depend on time, chance or mutable state.", tests: []testRef{
-		{".", "FuzzIdempotencyKey", ""},
-		{".", "TestSameBodyInEveryProcess", ""},
+		{"internal/producertest/message", "FuzzIdempotencyKey", ""},
+		{"internal/producertest/message", "TestSameBodyInEveryProcess", ""},
 	}},
 	{id: "4", level: "MUST", text: "dataset_id is the identifier of the STAC or DCAT record.", unmet: unmet{
 		reason:  "not built: only the team knows its catalogue; the identifier is checked for form, and its case is kept",
 		exports: `STAC|DCAT|Catalog`,
 	}},
 	{id: "5", level: "MUST", text: "version is semantic and stable for a release.", tests: []testRef{
-		{".", "TestVersionForms", ""},
+		{"internal/producertest/message", "TestVersionForms", ""},
 	}},
 	{id: "6", level: "MUST", text: "source_uri is absolute and in normal form, without noise in its query.", tests: []testRef{
 		{"internal/sourceuri", "TestRefusals", ""},
 		{"internal/sourceuri", "TestNormalForms", ""},
 	}},
 	{id: "7", level: "MUST", text: "Another component gives another key.", tests: []testRef{
-		{".", "TestIdempotencyKeyGroupsSpellings", ""},
+		{"internal/producertest/message", "TestIdempotencyKeyGroupsSpellings", ""},
 	}},
 	{id: "8", level: "MUST", text: "Keys are stored as sha256: and 64 hexadecimal digits.", tests: []testRef{
-		{".", "TestVerify", ""},
+		{"internal/producertest/message", "TestVerify", ""},
 	}},
 	{id: "9", level: "MUST", text: "Keys are kept in a durable, append-only store, with the fields of the specification.", tests: []testRef{
 		{"lab/sqlstoretest", "TestLedgerIsAppendOnly", ""},
 		{"lab/sqlstoretest", "TestLedgerEvents", "ArtifactChecksum"},
-		{".", "TestStoreRemembers", ""},
+		{"internal/producertest/store", "TestStoreRemembers", ""},
 	}},
 	{id: "10", level: "MUST", text: "Each event envelope carries the computed key.", tests: []testRef{
-		{".", "TestDatasetGivesTheDefaultKey", ""},
+		{"internal/producertest/message", "TestDatasetGivesTheDefaultKey", ""},
 	}},
 	{id: "11", level: "MUST", text: "A validator recomputes the key and compares it with the one supplied.", tests: []testRef{
-		{".", "TestVerify", ""},
+		{"internal/producertest/message", "TestVerify", ""},
 	}},
 	{id: "12", level: "MUST", text: "Governance ledgers record the keys that were used, with their CARE labels.", tests: []testRef{
-		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
+		{"internal/producertest/telemetry", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
 		{"lab/sqlstoretest", "TestLedgerEvents", "CARELabel"},
 	}},
 	{id: "13", level: "MUST", text: "Governance ledgers record whether masking was applied under a key.", tests: []testRef{
@@ -193,14 +193,14 @@ var keySpecification = []requirement{
 	}},
 	{id: "14", level: "MUST", text: "Telemetry has idempotency_key, duplicate_detected, replay_triggered, artifact_checksum, care_label, dataset_id and version.", tests: []testRef{
 		{"docs/kfm", "TestTelemetryOfTheKeySpecification", ""},
-		{".", "TestOneSpanForEachEventAndRequest", "idempotency_key"},
-		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
+		{"internal/producertest/telemetry", "TestOneSpanForEachEventAndRequest", "idempotency_key"},
+		{"internal/producertest/telemetry", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
 	}},
 	{id: "15", level: "MUST NOT", text: "A key does not leave out source_uri.", tests: []testRef{
-		{".", "TestIdempotencyKeyRefuses", "source_uri"},
+		{"internal/producertest/message", "TestIdempotencyKeyRefuses", "source_uri"},
 	}},
 	{id: "16", level: "MUST NOT", text: "Keys do not change between attempts and do not come from job IDs or message offsets.", tests: []testRef{
 		{"lint/fifovet", "TestCode", ""},
-		{".", "TestSameBodyInEveryProcess", ""},
+		{"internal/producertest/message", "TestSameBodyInEveryProcess", ""},
 	}},
 }

@@ -1,0 +1,76 @@
+package message
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/producertest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Errors common among newcomers name the field, its value and a solution.
+func TestErrorsThatNewcomersMeet(t *testing.T) {
+	type payload struct {
+		X any `json:"x"`
+	}
+	q := producertest.NewQueue(t, sqstest.Config{})
+	for name, tc := range map[string]struct {
+		key  string
+		time time.Time
+		x    any
+		want []string
+	}{
+		"NaN":               {"k", producertest.Sample.Acquired, math.NaN(), []string{"/payload/x: the float64 is NaN", "leave the field out or send null"}},
+		"Inf in a map":      {"k", producertest.Sample.Acquired, map[string]float64{"a": math.Inf(-1)}, []string{"/payload/x/a: the float64 is -Inf"}},
+		"channel":           {"k", producertest.Sample.Acquired, make(chan int), []string{"/payload/x: JSON has no form for the Go type chan int", `tag the field json:"-"`}},
+		"large integer":     {"k", producertest.Sample.Acquired, int64(1 << 60), []string{"/payload/x: ", `tag the field json:",string"`}},
+		"zero time":         {"k", time.Time{}, 1, []string{"Identity.Time", "the time.Time is zero", "at which the event occurred"}},
+		"leading space":     {" k", producertest.Sample.Acquired, 1, []string{"dedupe_key begins with a space", "trim the key"}},
+		"no-break space":    {"k\u00a0", producertest.Sample.Acquired, 1, []string{"dedupe_key ends with a space"}},
+		"number as data":    {"k", producertest.Sample.Acquired, int64(987654321987654321), []string{"/payload/x: "}},
+		"name that is data": {"k", producertest.Sample.Acquired, map[string]float64{"a@b": math.NaN()}, []string{"/payload/x/*: the float64 is NaN"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := sqsfifo.NewProducer(q, sqsfifo.Config[payload]{
+				QueueURL: q.URL(), Source: producertest.Source,
+				Identify: func(payload) (sqsfifo.Identity, error) {
+					return sqsfifo.Identity{DedupeKey: tc.key, Group: "g", Time: tc.time}, nil
+				},
+			})
+			require.NoError(t, err)
+			_, err = p.Build(payload{tc.x})
+			require.Error(t, err)
+			for _, want := range tc.want {
+				assert.ErrorContains(t, err, want)
+			}
+			assert.NotContains(t, err.Error(), "987654321")
+		})
+	}
+}
+
+func TestJoinKeyRefusesSpacesAtTheEnds(t *testing.T) {
+	for _, parts := range [][]string{{" a"}, {"a\u2003"}, {" a", "b"}, {"a", "b "}} {
+		_, err := sqsfifo.JoinKey(parts...)
+		assert.ErrorContains(t, err, "trim the part", "%q", parts)
+	}
+	_, err := sqsfifo.JoinKey("a ", " b")
+	assert.NoError(t, err, "spaces inside a key are data")
+}
+
+// If a decoder has no Organization and a body has one, the error names the body's
+// organization.
+func TestDecoderNamesTheOrganization(t *testing.T) {
+	q := producertest.NewQueue(t, sqstest.Config{})
+	p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Organization, c.Source = "acme", "acme.orders.shipped" })
+	m, err := p.Build(producertest.Sample)
+	require.NoError(t, err)
+	_, err = sqsfifo.DecodeEnvelope[producertest.Scene](m.Body)
+	require.ErrorContains(t, err, `set Organization to "acme"`)
+	_, err = sqsfifo.Decoder[producertest.Scene]{Organization: "acme"}.Decode(m.Body)
+	require.NoError(t, err)
+}
