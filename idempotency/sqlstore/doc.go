@@ -58,7 +58,9 @@
 //
 // To detect the change, the store compares the clock with the largest earlier time: a time
 // recorded in the database or read by this store. If no store uses the database until the
-// clock shows this time again, the change remains undetected.
+// clock shows this time again, the change remains undetected. A transaction of a caller may
+// be rolled back, so the store handles the change in a transaction of its own. Until this
+// transaction has committed, ClaimTx returns an error.
 //
 // A write survives a loss of power after it was acknowledged, if the disk keeps the data
 // that it has reported as written.

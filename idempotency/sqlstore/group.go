@@ -37,6 +37,8 @@ type item struct {
 	ending *endingOf // call of Finish or Extend; nil for claims
 	busy   bool      // Finish or Extend did nothing, because another transaction was writing the record
 
+	clock bool // no call: the transaction watches the clock, for a transaction of a caller
+
 	bytes int  // total of bodies and responses
 	taken bool // no longer in the queue; guarded by Store.mu
 	done  chan struct{}
@@ -107,25 +109,24 @@ func (s *Store) await(ctx context.Context, it *item) error {
 	if !it.taken {
 		s.queue = slices.DeleteFunc(s.queue, func(o *item) bool { return o == it })
 		defer s.mu.Unlock()
-		return fmt.Errorf("sqlstore: nothing was changed: %w", s.timedOut(ctx))
+		return fmt.Errorf("sqlstore: nothing was changed: %w", s.withLastErr(ctx.Err()))
 	}
 	defer s.mu.Unlock()
 	select {
 	case <-it.done: // the call ended at the same time as ctx
 		return refusal(it.err)
 	default:
-		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, s.timedOut(ctx))
+		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, s.withLastErr(ctx.Err()))
 	}
 }
 
-// timedOut returns the error of ctx, which has ended. If the last write failed, timedOut
-// adds the write's error, such as "database is locked", to explain the delay. The caller
-// holds s.mu.
-func (s *Store) timedOut(ctx context.Context) error {
+// withLastErr adds the error of the last write to err, to explain a delay, for example
+// "database is locked". If the last write succeeded, it returns err. The caller holds s.mu.
+func (s *Store) withLastErr(err error) error {
 	if s.lastErr == nil {
-		return ctx.Err()
+		return err
 	}
-	return fmt.Errorf("%w; the last write failed: %w", ctx.Err(), s.lastErr)
+	return fmt.Errorf("%w; the last write failed: %w", err, s.lastErr)
 }
 
 // start starts another goroutine of commit, unless the queue is empty or s.committers
@@ -211,6 +212,9 @@ func (s *Store) takeGroup() (group []*item) {
 			endingKeys[it.ending.id] = true
 		}
 		it.taken = true
+		if it.clock {
+			s.clockQueued = false
+		}
 		size += it.size()
 		bytes += it.bytes
 		group = append(group, it)
@@ -248,7 +252,9 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 		return group, err
 	}
 	var endings []*item
+	watch := false
 	for _, it := range group {
+		watch = watch || it.clock
 		if it.ending != nil {
 			endings = append(endings, it)
 		}
@@ -268,9 +274,9 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 				return answered
 			})
 		} else {
-			endings = nil
+			endings, watch = nil, false
 		}
-		if len(firsts) == 0 && len(endings) == 0 {
+		if len(firsts) == 0 && len(endings) == 0 && !watch {
 			return waiting, nil
 		}
 		if err := s.transaction(ctx, conn, endings, firsts, known); err != nil {
@@ -311,6 +317,7 @@ func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.K
 			return nil, err
 		}
 		for id, r := range records {
+			s.seen.Raise(r.ReadAt.UnixMicro())
 			*known[id] = keyState{record: r, exists: true}
 		}
 	}

@@ -46,7 +46,7 @@ func (postgres) rememberTime() string {
 func (postgres) begin(ctx context.Context, tx writer, _ int) (at started, err error) {
 	var mode string
 	var oldest int64
-	if err := tx.QueryRowContext(ctx, postgresBegin).Scan(&mode, &oldest, &at.now, &at.seen); err != nil {
+	if err := tx.QueryRowContext(ctx, postgresBegin).Scan(&mode, &oldest, &at.now, &at.recorded); err != nil {
 		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	return at, schema.CheckOldest(oldest)

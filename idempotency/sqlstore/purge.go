@@ -46,7 +46,8 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 		return 0, fmt.Errorf("sqlstore: purge: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if _, err := s.begin(ctx, tx, 0, true); err != nil {
+	at, err := s.begin(ctx, tx, 0)
+	if err != nil {
 		return 0, err
 	}
 	now, err := s.now(ctx, tx)
@@ -67,15 +68,15 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("sqlstore: purge: %w", err)
 	}
-	if n == 0 {
-		return 0, nil
-	}
-	if err := s.engine.grow(ctx, tx, -n); err != nil {
-		return 0, err
+	if n > 0 {
+		if err := s.engine.grow(ctx, tx, -n); err != nil {
+			return 0, err
+		}
 	}
 	if err := tx.Commit(); err != nil {
 		return 0, fmt.Errorf("sqlstore: purge: %w", err)
 	}
+	s.afterCommit(at)
 	return n, nil
 }
 

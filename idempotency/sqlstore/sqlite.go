@@ -83,11 +83,11 @@ func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err e
 		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	defer draw.Close()
-	at.now = e.time().UnixMicro()
 	var last, oldest int64
-	if err := draw.QueryRowContext(ctx, max(e.lastFence.Load()+1, at.now), max(n, 1)).Scan(&last, &oldest, &at.seen); err != nil {
+	if err := draw.QueryRowContext(ctx, max(e.lastFence.Load()+1, e.time().UnixMicro()), max(n, 1)).Scan(&last, &oldest, &at.recorded); err != nil {
 		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
+	at.now = e.time().UnixMicro() // after the wait for the lock
 	if err := schema.CheckOldest(oldest); err != nil {
 		return at, err
 	}

@@ -97,12 +97,16 @@ type Store struct {
 	lastErr  error                      // error of the last call of write(), or nil
 	inFlight map[idempotency.KeyID]bool // keys in transactions now being written
 	closed   bool
-	idle     sync.Cond // uses mu; signaled when a goroutine of commit ends
+
+	clockQueued bool // an item with item.clock is in the queue
+
+	idle sync.Cond // uses mu; signaled when a goroutine of commit ends
 
 	opened           time.Time
 	nearFull, noRoom sink.OnceAMinute // limit the warnings about Capacity and about Quota
 
 	seen clock.Largest // largest database time seen by this process, in microseconds
+	back clock.Largest // largest backward step that was detected and not yet handled, in microseconds; changes under mu
 
 	stats struct{ transactions, claims, endings, reads, clockSteps atomic.Int64 }
 }

@@ -35,7 +35,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	s.stats.transactions.Add(1)
 	s.stats.endings.Add(int64(len(endings)))
 	s.stats.claims.Add(int64(len(firsts)))
-	fence, err := s.begin(ctx, tx, len(firsts), true)
+	at, err := s.begin(ctx, tx, len(firsts))
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	if err != nil {
 		return err
 	}
-	results, err := s.engine.claim(ctx, tx, fence, claims)
+	results, err := s.engine.claim(ctx, tx, at.fence, claims)
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
 	}
+	s.afterCommit(at)
 	for i, it := range endings {
 		it.err, it.busy = ends[i].err, ends[i].busy
 	}

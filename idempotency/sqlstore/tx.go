@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -21,6 +22,10 @@ import (
 // tries again. If ctx ends before the lock is free, ClaimTx returns an error, usually
 // [idempotency.ErrBusy].
 //
+// ClaimTx also returns [idempotency.ErrBusy] after the clock was set back, until the store
+// has recorded this in a transaction of its own: roll back and try again. See Limits in the
+// package documentation.
+//
 // On SQLite, make ClaimTx the first statement of the transaction. On PostgreSQL, ClaimTx
 // sets plan_cache_mode for the rest of the transaction.
 func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {
@@ -31,9 +36,14 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 		return idempotency.Outcome{}, err
 	}
 	tx := s.statements.tryCompiled(ctx, own)
-	fence, err := s.begin(ctx, tx, 1, false)
+	fence, back, err := s.beginCallers(ctx, tx, 1)
 	if err != nil {
 		return idempotency.Outcome{}, err
+	}
+	if back > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return idempotency.Outcome{}, s.withLastErr(fmt.Errorf("sqlstore: the clock was set back by %v; roll back and repeat the transaction: %w", back, idempotency.ErrBusy))
 	}
 	// Try a read first: a write would lock the key until tx ends, even for a refused
 	// claim.
@@ -100,7 +110,8 @@ func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref
 		return err
 	}
 	tx := s.statements.tryCompiled(ctx, own)
-	if _, err := s.begin(ctx, tx, 0, false); err != nil {
+	// The end of a claim does not depend on the time, so CompleteTx ignores a step of the clock.
+	if _, _, err := s.beginCallers(ctx, tx, 0); err != nil {
 		return err
 	}
 	s.stats.endings.Add(1)

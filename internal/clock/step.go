@@ -22,9 +22,8 @@ type Largest struct{ n atomic.Int64 }
 // Load returns the number.
 func (l *Largest) Load() int64 { return l.n.Load() }
 
-// Store sets the number to n, even if n is smaller. Call it after a clock was set back,
-// with the current time.
-func (l *Largest) Store(n int64) { l.n.Store(n) }
+// Swap sets the number to n, even if n is smaller, and returns the earlier number.
+func (l *Largest) Swap(n int64) int64 { return l.n.Swap(n) }
 
 // Raise sets the number to n if n is larger.
 func (l *Largest) Raise(n int64) {

@@ -24,7 +24,7 @@ func TestLargest(t *testing.T) {
 	assert.EqualValues(t, 999, l.Load())
 	l.Raise(5)
 	assert.EqualValues(t, 999, l.Load())
-	l.Store(3)
+	assert.EqualValues(t, 999, l.Swap(3))
 	l.Raise(5)
 	assert.EqualValues(t, 5, l.Load())
 }

@@ -2,6 +2,8 @@ package sqlstoretest
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -19,12 +21,7 @@ func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, restart := range map[string]bool{"the same process": false, "another process": true} {
 			t.Run(name, func(t *testing.T) {
-				d := d
-				if d.dialect == sqlstore.PostgreSQL {
-					d = newPostgreSQL(t)
-				} else {
-					d = newSQLite(t)
-				}
+				d := d.another(t)
 				// Create the schema first: on PostgreSQL it contains the function
 				// idempotency_clock(), which advancing() replaces.
 				d.store(t, sqlstore.Config{})
@@ -74,6 +71,151 @@ func TestClockSetBack(t *testing.T) {
 					t.Errorf("the ledger has %d of the operations that were held", entries)
 				}
 			})
+		}
+	})
+}
+
+// The first call after a backward step of the clock changes nothing in the database: its
+// transaction is rolled back. The next call still finds that the clock was set back.
+func TestClockSetBackBeforeRollback(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		for name, first := range map[string]func(t *testing.T, s *sqlstore.Store, db *sql.DB){
+			"a transaction of the caller": func(t *testing.T, s *sqlstore.Store, db *sql.DB) {
+				tx, err := db.Begin()
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = s.ClaimTx(t.Context(), tx, claimOf("absent"))
+				if err := tx.Rollback(); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"a group": func(t *testing.T, s *sqlstore.Store, _ *sql.DB) {
+				if _, err := s.Claim(t.Context(), claimOf("refused")); err == nil {
+					t.Fatal("the database has accepted the row")
+				}
+			},
+			"a purge": func(t *testing.T, s *sqlstore.Store, _ *sql.DB) {
+				if n, err := s.Purge(t.Context()); n > 0 || err != nil {
+					t.Fatal(n, err)
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := d.another(t)
+				db := d.open(t)
+				d.store(t, sqlstore.Config{DB: db})
+				refuse := `CREATE TRIGGER refuse BEFORE INSERT ON idempotency_keys WHEN NEW.key = CAST('refused' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`
+				if d.dialect == sqlstore.PostgreSQL {
+					refuse = `ALTER TABLE idempotency_keys ADD CHECK (key <> 'refused'::bytea)`
+				}
+				if _, err := db.Exec(refuse); err != nil {
+					t.Fatal(err)
+				}
+				advance, clock := advancing(t, d)
+				s := d.store(t, sqlstore.Config{DB: db, Clock: clock})
+				lost := claimOf("lost")
+				lost.Terms.Lease, lost.Terms.ResendFor = 10*time.Second, 265*time.Second
+				claim(t, s, lost, idempotency.New)
+				advance(10 * time.Minute)
+				if _, err := s.Lookup(t.Context(), claimOf("absent").Key); err != nil {
+					t.Fatal(err)
+				}
+				advance(-8 * time.Minute)
+				first(t, s, db)
+				lost.Token = idempotency.NewToken()
+				claim(t, s, lost, idempotency.Unresolved)
+				if n := s.Stats().ClockSteps; n != 1 {
+					t.Errorf("%d steps of the clock, want 1", n)
+				}
+			})
+		}
+	})
+}
+
+// A service that only uses ClaimTx and CompleteTx records the time, so that a later process
+// detects that the clock was set back. It refuses claims until this is recorded.
+func TestClockSetBackOnlyCallersTransactions(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		db := d.open(t)
+		d.store(t, sqlstore.Config{DB: db})
+		advance, clock := advancing(t, d)
+		s := d.store(t, sqlstore.Config{DB: db, Clock: clock})
+		in := func(s *sqlstore.Store, c idempotency.Claim) (out idempotency.Outcome, err error) {
+			tx, err := db.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err = s.ClaimTx(t.Context(), tx, c)
+			if err != nil {
+				return out, errors.Join(err, tx.Rollback())
+			}
+			return out, tx.Commit()
+		}
+		lost := claimOf("lost")
+		lost.Terms.Lease, lost.Terms.ResendFor = 10*time.Second, 265*time.Second
+		if out, err := in(s, lost); err != nil || out.Decision != idempotency.New {
+			t.Fatal(out.Decision, err)
+		}
+		for recorded := 0; recorded == 0; { // a concurrent recording would be skipped
+			if err := db.QueryRow(`SELECT value FROM idempotency_meta WHERE name = 'clock'`).Scan(&recorded); err != nil {
+				t.Fatal(err)
+			}
+		}
+		advance(10 * time.Minute)
+		if _, err := in(s, claimOf("later")); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		s = d.store(t, sqlstore.Config{DB: db, Clock: clock})
+		advance(-8 * time.Minute)
+		lost.Token = idempotency.NewToken()
+		refused := 0
+		for {
+			out, err := in(s, lost)
+			if errors.Is(err, idempotency.ErrBusy) {
+				refused++
+				continue
+			}
+			if err != nil || out.Decision != idempotency.Unresolved {
+				t.Error(out.Decision, err)
+			}
+			break
+		}
+		if n := s.Stats().ClockSteps; n != 1 || refused == 0 {
+			t.Errorf("%d steps of the clock and %d refused claims, want 1 and some", n, refused)
+		}
+	})
+}
+
+// A claim waits for the lock of a caller's transaction while time passes. The claim reads
+// the clock after the wait, so the store finds no backward step.
+func TestClockReadAfterWait(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		db := d.open(t)
+		d.store(t, sqlstore.Config{DB: db})
+		advance, clock := advancing(t, d)
+		s := d.store(t, sqlstore.Config{DB: db, Clock: clock})
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ClaimTx(t.Context(), tx, claimOf("a")); err != nil {
+			t.Fatal(err)
+		}
+		var waiting sync.WaitGroup
+		waiting.Go(func() { claim(t, s, claimOf("b"), idempotency.New) })
+		time.Sleep(100 * time.Millisecond)
+		advance(time.Minute)
+		if _, err := s.Lookup(t.Context(), claimOf("absent").Key); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		waiting.Wait()
+		if n := s.Stats().ClockSteps; n != 0 {
+			t.Errorf("%d steps of the clock, want 0", n)
 		}
 	})
 }

@@ -86,6 +86,15 @@ func postgresServer() string {
 // (application_name).
 var processPrefix = fmt.Sprintf("sqlstore_%d_", os.Getpid())
 
+// another returns an empty database of the same dialect.
+func (d database) another(t testing.TB) database {
+	t.Helper()
+	if d.dialect == sqlstore.PostgreSQL {
+		return newPostgreSQL(t)
+	}
+	return newSQLite(t)
+}
+
 // waitForOthers waits until the open transactions of other processes have ended. Tests that
 // seal a ledger need this wait, because a seal covers only entries older than the server's
 // oldest open transaction. Without a server, waitForOthers returns immediately.
