@@ -66,10 +66,10 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 // that describe the event to the event's span.
 func (c *sender) enter(it *item, payload string) {
 	s := &it.Message
-	c.identify(it, payload)
-	s.replay = s.replay || s.known.WasSentHere()
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
+	c.identify(it, payload)
+	s.replay = s.replay || s.known.WasSentHere()
 	if it.Verdict == verdict.Known {
 		c.recheckAttributes(it)
 	}

@@ -15,9 +15,6 @@ import (
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
-	if it.Message.known.IsIdle() {
-		it.MarkIdle()
-	}
 	switch {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // the report waits for the store, at most Store.Timeout
@@ -32,6 +29,9 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	}
 	return fate
 }
+
+// Drop records that an event is not sent, although Admit may have admitted it.
+func (c *sender) Drop(it *item) { c.memory.Drop(&it.Message.known) }
 
 // Release ends the submission of an event in the memory of sent events, and returns the
 // event's fate. For an event in doubt or altered, it also returns the time at which SQS
@@ -51,43 +51,22 @@ func (c *sender) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p
 // memory still has events.
 func (c *sender) Sweep() (again bool) { return !c.memory.Sweep() }
 
-// Report reports the outcome of an event to telemetry, the provenance sink and the caller,
-// in this order.
+// Report reports the outcome of an event to the provenance sink, to telemetry and to the
+// caller, in this order. The event may have been refused before its submission.
 func (c *sender) Report(it *item) {
 	s, o := &it.Message, &it.Outcome
-	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory))
-}
-
-// finish reports the outcome of an event. The event may have been refused before its
-// submission.
-func (c *sender) finish(it *item, r Receipt, err error) {
-	s := &it.Message
-	c.memory.Leave(&s.known)
+	r, err := s.receipt(o), s.outcomeError(o, c.memory)
 	if err != nil {
 		r = Receipt{}
-		var violation *ViolationError
-		if errors.As(err, &violation) {
-			for _, f := range violation.Findings {
-				c.observer.Violated(s.ctx, f.Rule, false)
-			}
-		}
 	}
+	c.memory.Leave(&s.known)
 	replay := s.replay || s.seen
 	// After a withdrawal, a worker may still write s.sentBefore: reading it would be a
 	// data race.
-	if it.Outcome.Reason != dispatch.Withdrawn {
+	if o.Reason != dispatch.Withdrawn {
 		replay = replay || s.sentBefore
 	}
-	outcome := outcomeOf(r, err)
-	ended := observe.Ended{
-		Source: s.rules.source, Outcome: outcome, Took: c.took(it),
-		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.Known, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
-	}
-	if s.msg != nil {
-		ended.BodyBytes = len(s.msg.Body)
-	}
-	c.observer.EndEvent(s.ctx, s.span, ended)
-	c.counts.add(outcome)
+	c.counts.add(outcomeOf(r, err))
 	if r.Unrecorded {
 		c.memory.CountUnrecorded()
 		c.log.notRecorded()
@@ -96,8 +75,34 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 		c.log.eventFailed(s, err)
 	}
 	if c.sink != nil {
-		c.sink.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
+		c.sink.Add(s.record(time.Now(), r, err, o.Attempts, replay))
 	}
+	defer c.deliver(s, r, err) // also if telemetry ends the goroutine, or panics
+	c.endSpan(it, r, err, replay)
+}
+
+// endSpan reports the outcome of an event to telemetry.
+func (c *sender) endSpan(it *item, r Receipt, err error, replay bool) {
+	s := &it.Message
+	var violation *ViolationError
+	if errors.As(err, &violation) {
+		for _, f := range violation.Findings {
+			c.observer.Violated(s.ctx, f.Rule, false)
+		}
+	}
+	ended := observe.Ended{
+		Source: s.rules.source, Outcome: outcomeOf(r, err), Took: c.took(it),
+		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.Known, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
+	}
+	if s.msg != nil {
+		ended.BodyBytes = len(s.msg.Body)
+	}
+	c.observer.EndEvent(s.ctx, s.span, ended)
+}
+
+// deliver gives the outcome of an event to the event's receiver. A failure without a
+// receiver waits for takeUnreported.
+func (c *sender) deliver(s *submission, r Receipt, err error) {
 	if s.receiver != nil {
 		s.receiver.report(s.index, r, err)
 	} else if err != nil {

@@ -164,7 +164,7 @@ func (c *sender) Admit(items []*item, verdicts []verdict.Verdict) {
 	attempts := use.attempts[:len(items)]
 	for i, it := range items {
 		a := &attempts[i]
-		a.Record, a.First, a.Follows = &it.Message.known, it.Attempts() == 1, i > 0 && items[i-1].Group == it.Group
+		a.Record, a.First, a.Follows = &it.Message.known, it.Attempts() == 0, i > 0 && items[i-1].Group == it.Group
 		err := wrong
 		if err == nil {
 			err = c.fits(it)
@@ -262,6 +262,10 @@ func (c *sender) reportDifferences(s *submission, v *verdict.Verdict) error {
 // Send makes one request. The request outlives the contexts of its events: cancelling the
 // request would only leave all its events in doubt.
 func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
+	var lead memory.Lead
+	defer func() { // also runs if foreign code ends this goroutine: telemetry or the client
+		c.attempted(items, answers, lead)
+	}()
 	ctx := c.requests
 	if len(items) == 1 {
 		ctx = withValues{c.requests, items[0].Message.ctx}
@@ -274,10 +278,6 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
-	var lead memory.Lead
-	defer func() { // also runs if the client ends this goroutine
-		c.attempted(items, answers, lead)
-	}()
 	// The attempt must end within sqscall.Timeout after Admit, but a span processor may
 	// have taken time.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {

@@ -33,13 +33,14 @@ func backoff(failures uint8) time.Duration {
 // batch is one request of a worker, in preparation or under way.
 type batch[M any] struct {
 	// The queues of the items' message groups. They are busy until the answer arrives.
-	groups   []*groupQueue[M]
-	items    []*Item[M] // items of the request; the items of one group are adjacent
-	verdicts []verdict.Verdict
-	admitted []*Item[M] // the items for which Admit answered Go
-	answers  []attempt.Answer
-	size     int
-	began    time.Time
+	groups    []*groupQueue[M]
+	items     []*Item[M] // items of the request; the items of one group are adjacent
+	verdicts  []verdict.Verdict
+	committed bool       // the items to send are decided
+	admitted  []*Item[M] // the items to send
+	answers   []attempt.Answer
+	size      int
+	began     time.Time
 }
 
 func (d *Dispatcher[M]) newBatch() *batch[M] {
@@ -63,7 +64,7 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	clear(b.admitted)
 	clear(b.answers)
 	clear(b.verdicts)
-	b.groups, b.items, b.admitted, b.size = b.groups[:0], b.items[:0], b.admitted[:0], 0
+	b.groups, b.items, b.admitted, b.size, b.committed = b.groups[:0], b.items[:0], b.admitted[:0], 0, false
 	d.spareBatches = append(d.spareBatches, b)
 }
 
@@ -165,12 +166,12 @@ func (d *Dispatcher[M]) isFull() bool {
 	for g := d.ready.head; g != nil; g = g.next[readyGroups] {
 		of := 0
 		for it := g.head; it != nil && of < d.options.PerGroup; it = it.next {
-			if it.phase == decided {
+			if it.phase == ended {
 				continue
 			}
 			// Sender.Prepare runs for this item, so a request cannot yet contain the item
 			// or the later items of its group.
-			if it.phase != waiting {
+			if it.phase != queued {
 				break
 			}
 			if bytes += it.Size; bytes > maxBytes {
@@ -219,12 +220,12 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 	}
 	first := len(b.items)
 	for it := g.firstWaiting(); it != nil && len(b.items)-first < d.options.PerGroup; it = it.next {
-		if it.phase == decided {
+		if it.phase == ended {
 			continue
 		}
 		// Sender.Prepare runs for this item, so the item and the later items of the group
 		// must wait.
-		if it.phase != waiting {
+		if it.phase != queued {
 			break
 		}
 		most = it.atMost(most)
@@ -254,14 +255,13 @@ func (d *Dispatcher[M]) mayShareRequest(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && it.Verdict == verdict.None && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
-// startAttempt counts an attempt when an item joins a request, or when Sender.Prepare is
-// called for the item. If the item is not sent, takeBack undoes the count.
+// startAttempt starts the time for retries of an item, when it joins its first request or
+// when Sender.Prepare is called for the item.
 func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	if it.attempts == 0 && !it.deferred { // if deferred is true, the time for retries is already running
 		it.firstAttempt = now.Sub(d.began)
 	}
-	it.attempts++
-	it.phase = inFlight
+	it.phase = sending
 }
 
 // atMost returns the maximum number of entries for a request with the item: the item's

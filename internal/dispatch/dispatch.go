@@ -43,7 +43,7 @@
 // goroutine may lock the buffer while it holds Dispatcher.mu, but not the other way round.
 //
 // The dispatcher calls Prepare, Admit, Send, Sweep and Report of the sender without a
-// lock. It holds Dispatcher.mu when it calls Conclude, Release, GiveUpAt, Refresh, Revise
+// lock. It holds Dispatcher.mu when it calls Conclude, Drop, Release, GiveUpAt, Refresh, Revise
 // and Paused.
 package dispatch
 
@@ -74,8 +74,8 @@ var (
 )
 
 // Sender handles messages for the dispatcher. Every method except Report must return
-// quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and Paused
-// run under the dispatcher's lock, so they must not call the dispatcher.
+// quickly or within a bounded time. Conclude, Drop, Release, GiveUpAt, Refresh, Revise and
+// Paused run under the dispatcher's lock, so they must not call the dispatcher.
 type Sender[M any] interface {
 	// Admit decides which items may be in the next request: it sets verdicts[i] for
 	// items[i]. A worker calls Admit before each request. Admit may block for a bounded
@@ -109,10 +109,13 @@ type Sender[M any] interface {
 	// answer has already shown that SQS stored the item.
 	//
 	// When the context of an item ends, the dispatcher calls Conclude immediately, even
-	// during a call of Admit, Prepare or Send for the item. After Conclude, Admit must not
-	// admit the item: SQS could otherwise store the item although Conclude has returned
-	// NotStored.
+	// during a call of Admit, Prepare or Send for the item. The dispatcher sends no item
+	// after Conclude, even if Admit admits it: see Drop.
 	Conclude(it *Item[M]) attempt.Fate
+
+	// Drop takes back the verdict Go of Admit, if Admit has already decided Go: the item is
+	// not sent. The item's context has ended during Admit, or Admit has ended the goroutine.
+	Drop(it *Item[M])
 
 	// Release returns the final fate of an item. The dispatcher calls Release once after
 	// Conclude, when no request contains the item and no call of Prepare runs for it. If a
@@ -415,9 +418,9 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if g := d.groups[group]; g != nil {
 			for it := g.head; it != nil; it = it.next {
-				// Refresh all items without an outcome. Even an item in a request
-				// (inFlight) may need another request.
-				if it.phase <= inFlight {
+				// Refresh all items without an outcome. Even an item in a request may need
+				// another request.
+				if it.phase != ended {
 					d.sender.Refresh(it)
 				}
 			}

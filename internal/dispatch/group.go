@@ -30,10 +30,10 @@ type groupQueue[M any] struct {
 // returns nil if there is no such item, or if this item is being sent or prepared.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
-	for it != nil && it.phase == decided {
+	for it != nil && it.phase == ended {
 		it = it.next
 	}
-	if it == nil || it.phase != waiting {
+	if it == nil || it.phase != queued {
 		return nil
 	}
 	return it
@@ -45,7 +45,7 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 func (it *Item[M]) mayBeOvertaken() bool {
 	// Stop at an untried item: SQS cannot have stored that item or any later item.
 	for later := it.next; later != nil && later.isTried(); later = later.next {
-		if later.phase != decided && later.doubt > 0 && later.doubt < it.request {
+		if later.phase != ended && later.doubt > 0 && later.doubt < it.request {
 			// The request with the number later.doubt may have stored the later item. It
 			// was made before the last request with `it`, which has the number it.request.
 			return true
@@ -55,13 +55,13 @@ func (it *Item[M]) mayBeOvertaken() bool {
 }
 
 // isTried reports whether an item has been in a request or already has an outcome.
-func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
+func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == ended }
 
 // itemList is a queue of items, first in, first out.
 type itemList[M any] struct{ head, tail *Item[M] }
 
 func (q *itemList[M]) push(it *Item[M]) {
-	it.prev, it.next = q.tail, nil
+	it.list, it.prev, it.next = q, q.tail, nil
 	if q.tail == nil {
 		q.head = it
 	} else {
@@ -72,7 +72,7 @@ func (q *itemList[M]) push(it *Item[M]) {
 
 // insert adds an item to the list, directly in front of its successor.
 func (q *itemList[M]) insert(it, successor *Item[M]) {
-	it.prev, it.next = successor.prev, successor
+	it.list, it.prev, it.next = q, successor.prev, successor
 	if successor.prev == nil {
 		q.head = it
 	} else {
@@ -100,8 +100,10 @@ func (q *itemList[M]) remove(it *Item[M]) {
 	} else {
 		it.next.prev = it.prev
 	}
-	it.prev, it.next = nil, nil
+	it.list, it.prev, it.next = nil, nil, nil
 }
+
+func (it *Item[M]) isIn(q *itemList[M]) bool { return it.list == q }
 
 // groupList is a queue of groups, first in, first out. A group is in at most one list of
 // each kind (listKind).

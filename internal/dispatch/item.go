@@ -41,8 +41,8 @@ type Item[M any] struct {
 
 	// Dispatcher.mu guards the fields below.
 	queue      *groupQueue[M]
-	prev, next *Item[M] // neighbours in the queue, or in the list groupQueue.outcomes
-	inOutcomes bool     // the item is in the list groupQueue.outcomes
+	list       *itemList[M] // the queue, the list groupQueue.outcomes, or nil
+	prev, next *Item[M]     // neighbours in the list
 	epoch      *epoch
 	watcher    *watcher[M] // shared by all items with this Context; nil if Context never ends
 
@@ -61,10 +61,10 @@ type Item[M any] struct {
 	failures     uint8 // failed attempts in a row
 	limit        uint8 // maximum number of items in the next request; 0 for no limit
 	phase        phase
+	detached     bool // withdrawn while being sent or prepared: the outcome is decided, the request goes on
 	duplicate    bool
 	storeWait    bool           // the item's report waits for a write to the sender's store (MarkRecording)
 	owner        *Dispatcher[M] // nil before Submit
-	idle         bool           // no attempt is under way (MarkIdle)
 	deferred     bool           // Admit has answered Wait or Adopt, so the time limit RetryFor counts from then
 	prepared     bool           // Sender.Prepare has run or is running for the item
 	request      uint64         // number of the last request with the item
@@ -76,7 +76,7 @@ type Item[M any] struct {
 }
 
 // Attempts returns the number of requests with the item. The sender may call Attempts
-// during Admit and Send. The number then includes the current request.
+// during Admit and Send. During Send, the number includes the current request.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
 
 // Last returns the answer to the last attempt, or the zero Answer if there was no answer.
@@ -111,11 +111,11 @@ func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if it.phase == decidedInFlight || !it.storeWait {
+	if it.detached || !it.storeWait {
 		return
 	}
 	it.endStoreWait(ok)
-	if it.inOutcomes {
+	if it.isIn(&it.queue.outcomes) {
 		d.unwatch(it)
 		d.queueForReport(it.queue)
 		d.startReporter()
@@ -132,18 +132,10 @@ func (it *Item[M]) endStoreWait(ok bool) {
 // waitsForStore reports whether the report of an item must wait until the sender's store
 // has recorded the item. The caller holds the lock.
 func (it *Item[M]) waitsForStore() bool {
-	// In the phase decidedInFlight, do not read storeWait: Sender.Send may be writing it
-	// without the lock.
-	return it.phase != decidedInFlight && it.storeWait
+	// If the item is detached, do not read storeWait: Sender.Send may be writing it without
+	// the lock.
+	return !it.detached && it.storeWait
 }
-
-// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
-// MarkIdle.
-//
-// The dispatcher counts an attempt before the decision of Admit. If the item's context
-// ends before this decision, Conclude calls MarkIdle and Admit does not admit the item.
-// Outcome.Attempts then leaves out this attempt.
-func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // hasEnded reports whether the context of the item has ended.
 func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ended }
@@ -152,11 +144,9 @@ func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ende
 type phase uint8
 
 const (
-	waiting         phase = iota // no outcome; waits for the first or next request
-	inFlight                     // no outcome; being sent or prepared
-	decidedInFlight              // like inFlight, but has an outcome, because its context ended
-	decided                      // has an outcome, but is still in the queue (see moveDecided)
-	leftQueue                    // has an outcome; neither in the queue nor in a request
+	queued  phase = iota // waits for the first or next request
+	sending              // in a request, or being prepared; see also Item.detached
+	ended                // has an outcome, and is in no request
 )
 
 // Outcome is the result of an item.

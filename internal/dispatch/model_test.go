@@ -285,13 +285,8 @@ func (c *modelSender) Admit(items []*item, verdicts []verdict.Verdict) {
 		}
 		if verdicts[i] == send {
 			c.mu.Lock()
-			// The item already has an outcome if its context ended during Admit.
-			if r := c.items[it.Message.n]; r.concluded > 0 {
-				verdicts[i] = tooLate
-			} else {
-				r.admitted = true
-				c.event(it.Key).flights++
-			}
+			c.items[it.Message.n].admitted = true
+			c.event(it.Key).flights++
 			c.mu.Unlock()
 		}
 	}
@@ -302,6 +297,24 @@ func (c *modelSender) Admit(items []*item, verdicts []verdict.Verdict) {
 			// No item of this group is sent, so another request may contain the group.
 			delete(c.groups, it.Group)
 		}
+	}
+}
+
+// Drop takes back an item that was withdrawn during Admit, or whose Admit has ended the
+// goroutine.
+func (c *modelSender) Drop(it *item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.items[it.Message.n]
+	if r.inFlight {
+		c.errorf("%s is dropped during a request", it.Key)
+	}
+	if r.admitted {
+		r.admitted = false
+		c.event(it.Key).flights--
+	}
+	if !slices.ContainsFunc(c.items, func(r *itemState) bool { return r.group == it.Group && r.admitted }) {
+		delete(c.groups, it.Group)
 	}
 }
 
@@ -415,13 +428,6 @@ func (c *modelSender) Release(it *item) (attempt.Fate, time.Time) {
 		c.errorf("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
-	// In some tests, Admit ends the goroutine (runtime.Goexit). An item that was already
-	// admitted is then not sent.
-	if r.admitted {
-		r.admitted = false
-		e.flights--
-		delete(c.groups, it.Group)
-	}
 	since := e.doubt
 	if since.IsZero() {
 		since = time.Now()

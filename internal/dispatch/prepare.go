@@ -64,10 +64,10 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 // nextToPrepare returns the first item after the given item that is neither decided nor
 // prepared. It returns nil if there is none, or if this item cannot be prepared now.
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
-	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
+	for it = it.next; it != nil && (it.prepared || it.phase == ended); {
 		it = it.next
 	}
-	if it == nil || it.phase != waiting || !d.mayShareRequest(it) {
+	if it == nil || it.phase != queued || !d.mayShareRequest(it) {
 		return nil
 	}
 	return it

@@ -22,8 +22,11 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		// If a request was under way, Admit or Send has ended this goroutine
-		// (runtime.Goexit), so the answers are unknown.
+		// (runtime.Goexit). After Send, the answers are unknown.
 		if requesting {
+			if !b.committed {
+				d.abandon(b)
+			}
 			d.applyAnswers(b, attempt.Troubled)
 		}
 		d.workers--
@@ -59,16 +62,42 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 // request sends the admitted items of a batch.
 func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	d.sender.Admit(b.items, b.verdicts[:len(b.items)])
-	for i, it := range b.items {
-		if b.verdicts[i].Kind == verdict.Go {
-			b.admitted = append(b.admitted, it)
-		}
-	}
+	d.commit(b)
 	if len(b.admitted) == 0 {
 		return attempt.Passed
 	}
 	return d.sender.Send(b.admitted, b.answers[:len(b.admitted)])
 }
+
+// commit decides, after Admit, which items are sent. Before commit, a withdrawn item is
+// certainly not sent. From now on, SQS may store it.
+func (d *Dispatcher[M]) commit(b *batch[M]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b.committed = true
+	for i, it := range b.items {
+		switch {
+		case b.verdicts[i].Kind != verdict.Go:
+		case it.detached:
+			d.sender.Drop(it)
+			b.verdicts[i] = verdict.Verdict{Kind: verdict.Hold}
+		default:
+			it.attempts++
+			b.admitted = append(b.admitted, it)
+		}
+	}
+}
+
+// abandon is called if Admit has ended the goroutine of its batch (runtime.Goexit). Nothing
+// was sent. The items wait for a moment, so that they do not occupy the processor.
+func (d *Dispatcher[M]) abandon(b *batch[M]) {
+	for i, it := range b.items {
+		d.sender.Drop(it)
+		b.verdicts[i] = verdict.Verdict{Kind: verdict.Wait, Delay: abandonedDelay}
+	}
+}
+
+const abandonedDelay = time.Second
 
 // applyAnswers records the answers to a request in the items of the request, and permits
 // further requests for their groups.
@@ -104,7 +133,7 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 	// Failed items before lastStored get no retry: SQS would store them out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
-		if !mayBeSent(verdicts[i]) {
+		if verdicts[i].Kind != verdict.Go {
 			continue
 		}
 		switch answers[sent].Fate {
@@ -119,18 +148,14 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 	}
 	sent = 0
 	for i, it := range items {
-		if !mayBeSent(verdicts[i]) {
+		if verdicts[i].Kind != verdict.Go {
 			d.takeBack(it, verdicts[i], now)
 			continue
-		}
-		gone := it.phase == decidedInFlight
-		if !gone {
-			it.phase = waiting
 		}
 		a := answers[sent]
 		sent++
 		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
-		if gone {
+		if it.detached {
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
@@ -147,13 +172,14 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 			}
 			continue
 		}
+		it.phase = queued
 		it.Outcome.Answer = a
 		if mayBeStored && it.doubt == 0 {
 			it.doubt = it.request
 		}
 		switch {
 		case a.Fate == attempt.Stored:
-			it.phase = decided
+			it.phase = ended
 			it.Outcome.Fate = attempt.Stored
 			it.Outcome.Overtaken = it.overtaker > 0 && it.overtaker < it.request && !it.duplicate
 			d.endPause(it)
@@ -175,23 +201,18 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 	return sent
 }
 
-// takeBack undoes startAttempt for an item that was not sent: Admit did not admit the
+// takeBack takes an item that was not sent out of its request: Admit did not admit the
 // item, or the item was only prepared. If the item's context ended during Admit or
 // Prepare, the item has an outcome, and takeBack only calls release and leaveRequest.
 func (d *Dispatcher[M]) takeBack(it *Item[M], v verdict.Verdict, now time.Time) {
-	it.attempts--
-	if it.phase == decidedInFlight {
+	if it.detached {
 		d.release(it, it.Outcome.Answer.Code, now)
 		d.leaveRequest(it)
 		return
 	}
-	it.phase = waiting
+	it.phase = queued
 	d.notSent(it, v, now)
 }
-
-// mayBeSent reports whether an item counts as sent. The Kind is None if Admit has ended the
-// goroutine (runtime.Goexit).
-func mayBeSent(v verdict.Verdict) bool { return v.Kind == verdict.Go || v.Kind == verdict.None }
 
 // notSent does what the verdict demands for an item that Admit did not admit. The item
 // ends, is put off or changed (Sender.Revise), or waits for the next request.
@@ -266,7 +287,7 @@ func isAbove(a, b string) bool {
 // has answered that it stored the item, applyToGroup decides the outcome instead.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
-	it.phase = decided
+	it.phase = ended
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
@@ -304,7 +325,7 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 // in its queue. Normally the answer of SQS has shown it. Rarely, the answer was an error,
 // and Sender.Conclude knew of a copy from another submission.
 func (it *Item[M]) isStored() bool {
-	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
+	return it.phase == ended && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
 // release calls Sender.Release for an item that is in no request. If the fate is Stored,
@@ -322,7 +343,7 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 // moveDecided moves the items with an outcome at the front of a queue to the list
 // groupQueue.outcomes, so that they can be reported.
 func (d *Dispatcher[M]) moveDecided(g *groupQueue[M]) {
-	for it := g.head; it != nil && it.phase == decided; it = g.head {
+	for it := g.head; it != nil && it.phase == ended; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && it.mayBeOvertaken() {
 			// Wait: a later outcome may show that SQS stored a later item first
 			// (Outcome.Overtaken).
@@ -339,15 +360,14 @@ func (d *Dispatcher[M]) moveDecided(g *groupQueue[M]) {
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	g := it.queue
 	d.visited++
-	switch it.phase {
-	case leftQueue:
-		if it.inOutcomes && it.waitsForStore() {
+	if !it.isIn(&g.itemList) {
+		if it.isIn(&g.outcomes) && it.waitsForStore() {
 			d.skipStoreWait(g, it)
 		}
 		return
-	case decidedInFlight:
-		return
-	case decided:
+	}
+	switch it.phase {
+	case ended:
 		if it.storeWait {
 			it.endStoreWait(false)
 		}
@@ -356,11 +376,11 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			// until this is certain.
 			it.Outcome.Overtaken = true
 		}
-	case inFlight:
+	case sending:
 		it.Outcome.Cause = cause
 		d.decide(it, Withdrawn, now)
-		it.phase = decidedInFlight
-	case waiting:
+		it.detached = true
+	case queued:
 		it.Outcome.Cause = cause
 		if it.Verdict == verdict.Refuse {
 			d.end(it, Refused, now)

@@ -90,24 +90,42 @@ func TestTheNextItemAfterAGoexit(t *testing.T) {
 	})
 }
 
+// Admit ends the goroutine (runtime.Goexit), once or always, before or after its decision.
+// No item of the request is sent. Admit is called again a second later, until
+// Options.RetryFor.
 func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelSender) {
-		bad := c.item("a")
-		c.admit = func(it *item) verdict.Verdict {
-			if it == bad {
-				runtime.Goexit()
-			}
-			return send
+	for _, times := range []int{1, 1000} {
+		for _, last := range []bool{false, true} {
+			try(t, runs(), func(t *testing.T, c *modelSender) {
+				bad := c.make("a", 2)
+				asked := 0
+				c.admit = func(it *item) verdict.Verdict {
+					if it == bad[0] && asked < times && !last || it == bad[1] && asked < times && last {
+						asked++
+						runtime.Goexit()
+					}
+					return send
+				}
+				c.submit(bad...)
+				pass(time.Millisecond)
+				require.Empty(t, c.sent())
+				good := c.item("b")
+				c.submit(good)
+				pass(10 * time.Millisecond)
+				require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+				c.flush()
+				for _, it := range bad {
+					if times == 1 {
+						require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+						require.Equal(t, time.Second, c.outcome(it).at.Truncate(time.Second))
+						continue
+					}
+					require.Equal(t, Outcome{Fate: attempt.NotStored}, c.outcome(it).Outcome)
+				}
+				require.LessOrEqual(t, asked, int(c.d.options.RetryFor/time.Second)+1)
+			})
 		}
-		c.submit(bad)
-		pass(time.Millisecond)
-		delete(c.groups, "a")
-		good := c.item("a")
-		c.submit(good)
-		c.flush()
-		require.Equal(t, attempt.Stored, c.outcome(good).Fate)
-		require.NotEqual(t, attempt.Stored, c.outcome(bad).Fate)
-	})
+	}
 }
 
 // The context of an item ends during a call of Admit for the item. The item is reported as

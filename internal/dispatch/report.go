@@ -1,10 +1,6 @@
 package dispatch
 
-import (
-	"time"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
-)
+import "time"
 
 // A reporter is a goroutine that calls Sender.Report for one outcome after another. If all
 // reporters are blocked in Report for about a millisecond (the constant `patience`), more
@@ -15,12 +11,6 @@ const patience = time.Millisecond
 // The item has already left the group's queue.
 func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
-	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
-		it.Outcome.Attempts-- // the last attempt was counted, but will not be made
-	}
-	if it.phase != decidedInFlight {
-		it.phase = leftQueue
-	}
 	if d.forced && it.waitsForStore() {
 		it.endStoreWait(false)
 	}
@@ -30,7 +20,6 @@ func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 		d.unwatch(it)
 	}
 	g.outcomes.push(it)
-	it.inOutcomes = true
 	d.queueForReport(g)
 }
 
@@ -146,7 +135,6 @@ func (d *Dispatcher[M]) reportLoop() {
 		it = nil
 		if g.canReport() {
 			it = g.outcomes.pop()
-			it.inOutcomes = false
 			g.reporting = it
 			if d.unreturnedItems > 0 {
 				// If the next report blocks, watchReporters frees the room of the items
@@ -186,7 +174,7 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.reported++
 	d.items--
 	d.leaveEpoch(it)
-	if it.phase == leftQueue {
+	if it.phase == ended {
 		var none M
 		it.Message = none
 	}
@@ -209,7 +197,7 @@ func (d *Dispatcher[M]) returnRoom() {
 // whose context ended during this time. If the item is already reported, the message is
 // no longer needed, and leaveRequest clears it.
 func (d *Dispatcher[M]) leaveRequest(it *Item[M]) {
-	it.phase = leftQueue
+	it.phase = ended
 	if it.epoch == nil { // already reported; otherwise countReported clears the message
 		var none M
 		it.Message = none
@@ -245,7 +233,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 		g := item.queue
 		d.withdraw(item, cause, now)
 		d.moveDecided(g)
-		if item.inOutcomes {
+		if item.isIn(&g.outcomes) {
 			g.outcomes.remove(item)
 			d.addWithdrawn(item, &withdrawn)
 			d.requeue(g)
@@ -260,7 +248,6 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 // list next, and these reports do not wait for the sender's store. The caller has already
 // removed the item from groupQueue.outcomes.
 func (d *Dispatcher[M]) addWithdrawn(it *Item[M], withdrawn *itemList[M]) {
-	it.inOutcomes = false
 	if it.waitsForStore() {
 		it.endStoreWait(false)
 		d.unwatch(it)

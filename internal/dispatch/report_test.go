@@ -318,6 +318,7 @@ func (c *idle) Admit(items []*Item[int], verdicts []verdict.Verdict) {
 }
 
 func (c *idle) Prepare([]*Item[int]) {}
+func (c *idle) Drop(*Item[int])      {}
 
 func (c *idle) Send(items []*Item[int], answers []attempt.Answer) attempt.Load {
 	if c.stop != nil {

@@ -64,6 +64,12 @@ func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	return now
 }
 
+// Drop takes back the Kind Go of Admit: the attempt is not made. Drop does nothing if no
+// attempt of the submission is under way.
+func (m *Memory) Drop(r *Record) {
+	m.process.Record(m.process.Now(), &r.event, &r.submission, process.Result{Fate: attempt.NotStored})
+}
+
 // AwaitRecord returns true if SQS confirmed the event to this process, but the store has
 // not recorded the confirmation.
 //

@@ -93,26 +93,23 @@ func combine(inProcess process.Known, before bool, claim *store.Claim, deferred,
 // record, and another waiting submission may still need the old record.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
-// Conclude ends the attempts of a submission: from now on, Admit allows no attempt.
-// Conclude returns the present knowledge about the event. Before Identify, it does
-// nothing and returns the zero Knowledge.
+// Conclude returns the present knowledge about the event, for the outcome of a submission.
+// From now on, the caller must make no attempt. If Admit permits an attempt, the caller must
+// call Drop. Before Identify, Conclude does nothing and returns the zero Knowledge.
 //
 // The parameter `altered` reports that SQS stored a changed message in the last attempt.
 // The parameter `refused` reports that the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
-		inProcess, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
+		inProcess, before, retained := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
 		k := combine(inProcess, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
-		if k.Err == nil && r.submission.Retained {
+		if k.Err == nil && retained {
 			k.Err = errRetained
 		}
 		r.knowledge = &k
 	}
 	return r.Knowledge()
 }
-
-// IsIdle reports whether the submission had no attempt under way at the call of Conclude.
-func (r *Record) IsIdle() bool { return r.submission.Idle }
 
 // Knowledge returns the result of Conclude. If Conclude was not called, the result is the
 // zero Knowledge.

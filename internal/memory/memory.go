@@ -12,9 +12,7 @@
 // would have to ask both in the right order and merge the answers.
 //
 // Guarantees: [Memory.Admit] returns Go only if both memories allow the attempt. The
-// event is then in doubt in both memories until [Memory.Attempted] records proof. After
-// [Memory.Conclude], Admit allows no attempt of the submission, so no later attempt
-// changes the outcome.
+// event is then in doubt in both memories until [Memory.Attempted] records proof.
 //
 // Limits: the limits of packages process and store. The package does not build requests:
 // the caller decides which events are in a request, and in which order.
@@ -27,6 +25,7 @@
 //	m.Prepare(ctx, records)                         // with a store, optional; claims events
 //	m.Admit(ctx, attempts)                          // before each attempt; claims events
 //	m.Attempted(ended, lead)                        // after each attempt for which Admit returned Go
+//	m.Drop(&r)                                      // in place of the attempt
 //	m.Conclude(&r, altered, refused)                // at most once, if no attempt proved that SQS stored the event
 //	m.Release(&r, altered)                          // when the attempts have ended
 //	m.Leave(&r)                                     // once, when the outcome is reported

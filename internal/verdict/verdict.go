@@ -35,7 +35,6 @@ const (
 	//     arrives. SQS could then store the event twice.
 	//   - The event's message was changed on its way, and SQS stored the changed message.
 	//     SQS would drop another attempt as a duplicate of it.
-	//   - The outcome of the submission is decided.
 	Late
 
 	// Adopt: the message that the store has recorded for the event must be sent instead.

@@ -51,3 +51,7 @@ func (m *Memory) Look(now Instant, ev *Event) Known {
 	own, _ := m.find(now, ev, &Submission{made: now})
 	return own.known(now)
 }
+
+// IsRetained reports whether the last judgement was Wait, because an earlier submission may
+// need the event's old record.
+func (sub *Submission) IsRetained() bool { return sub.retained }

@@ -90,16 +90,16 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 	other := r.submitWith("k", "g", "b", "south")
 	for range 120 {
 		assert.Equal(t, kindRetained, kindOf(other.admit()))
-		assert.True(t, other.sub.Retained)
+		assert.True(t, other.sub.IsRetained())
 		r.pass(time.Second)
 	}
 	watcher.refresh()
 	assert.Equal(t, verdict.InDoubt, watcher.sub.Known.State)
 	assert.Equal(t, since, watcher.sub.Known.Since)
 	other.try(refused)
-	assert.False(t, other.sub.Retained)
+	assert.False(t, other.sub.IsRetained())
 	other.release()
-	known, duplicate := r.Conclude(r.Now(), &watcher.ev, &watcher.sub)
+	known, duplicate, _ := r.Conclude(r.Now(), &watcher.ev, &watcher.sub)
 	assert.False(t, duplicate)
 	assert.Equal(t, verdict.InDoubt, known.State)
 }

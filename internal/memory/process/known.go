@@ -69,8 +69,7 @@ func (k Known) keptUntil() Instant {
 //   - Go: the attempt has begun. Call Record when it has ended. After Admit with the
 //     parameter `anyway`, Reuse may be set.
 //   - Late: Known.State says why: InDoubt or Stored if SQS may forget the event before a new
-//     attempt arrives, Altered if SQS would drop the event until Known.ForgottenAt(). After
-//     Conclude, every judgement is Late.
+//     attempt arrives, Altered if SQS would drop the event until Known.ForgottenAt().
 //   - Wait: after a suspension of the machine, an earlier submission may still need the
 //     event's old record, normally for at most two minutes. Wait is also the answer while
 //     another attempt of the event is under way.

@@ -132,21 +132,19 @@ func (m *Memory) Wall(i Instant) time.Time {
 	return m.clock.WallTime(i)
 }
 
-// Conclude forbids further attempts of a submission: no later Admit of the submission
-// returns Go. Conclude is safe while another goroutine calls Admit or Record.
-//
-// Conclude returns the current knowledge of the event. The result `duplicate` is true if
+// Conclude returns the current knowledge of the event. It is safe while another goroutine
+// calls Admit or Record. The result `retained` is true if the last judgement was Wait, because
+// an earlier submission may need the event's old record. The result `duplicate` is true if
 // SQS has stored the event, and one of these conditions holds:
 //
 //   - SQS confirmed no attempt of this submission.
 //   - SQS confirmed an attempt of this submission, but Record reported a duplicate.
-func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
+func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate, retained bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, _ := m.find(now, ev, sub)
 	sub.updateKnown(m.expiryTime(now), own.known(now))
-	sub.concluded, sub.Idle = true, sub.began == 0
-	return sub.Known, sub.Known.State == verdict.Stored && !sub.storedIt
+	return sub.Known, sub.Known.State == verdict.Stored && !sub.storedIt, sub.retained
 }
 
 // Refresh updates sub.Known, the submission's copy of the Memory's knowledge about the
@@ -242,10 +240,7 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 	expiry := m.expiryTime(now)
 	sub.updateKnown(expiry, known)
 	sub.updateCollision(now, expiry, ev, own, byKey)
-	if sub.concluded {
-		return late(sub.Known)
-	}
-	sub.Retained = false
+	sub.retained = false
 	v := Judgement{verdict.Verdict{Kind: verdict.Go}, known}
 	if sub.reuse != verdict.NoReuse {
 		v.Reuse, v.FirstSent = sub.reuse, m.Wall(sub.other.Since)
@@ -267,7 +262,7 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 	case known.UnderWay:
 		return wait(known)
 	case !own.exists && sub.made > expiry && m.hidesOldRecord(now, expiry, ev, byKey.exists):
-		sub.Retained = true
+		sub.retained = true
 		return wait(known)
 	}
 	return v

@@ -48,16 +48,11 @@ type Submission struct {
 	// event was already stored.
 	counted bool
 
-	// Idle reports that no attempt of the submission was under way when Conclude was
-	// called.
-	Idle bool
+	// retained is true if the last judgement was Wait, because an earlier submission may
+	// need the event's old record.
+	retained bool
 
-	// Retained is true if the last judgement before Conclude was Wait, because an earlier
-	// submission may need the event's old record.
-	Retained bool
-
-	concluded bool // Conclude was called: no further attempt may begin
-	storedIt  bool // SQS confirmed an attempt, and Record reported no duplicate
+	storedIt bool // SQS confirmed an attempt, and Record reported no duplicate
 
 	// mayFree permits Release to free the event's record. It is false for a submission
 	// without attempts.

@@ -179,29 +179,27 @@ func TestCopies(t *testing.T) {
 	assert.True(t, b.record(stored("m1")), "the other copy was first")
 }
 
-// After Conclude, no attempt of the submission begins. Conclude reports a duplicate only
-// if another submission stored the event.
+// Conclude reports a duplicate only if another submission stored the event.
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
-	k, duplicate := r.Conclude(r.Now(), &s.ev, &s.sub)
+	k, duplicate, _ := r.Conclude(r.Now(), &s.ev, &s.sub)
 	assert.Equal(t, verdict.Unknown, k.State)
 	assert.False(t, duplicate)
-	assert.Equal(t, verdict.Late, s.admit().Kind)
 	assert.Zero(t, r.Len(r.Now()), "nothing is remembered of it")
 
 	s = r.submit("k", "g", "b")
 	s.goes()
-	k, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
+	k, _, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
 	assert.Equal(t, verdict.InDoubt, k.State, "the request is under way")
 
 	s = r.submit("k2", "g", "b")
 	s.try(stored("m1"))
-	k, duplicate = r.Conclude(r.Now(), &s.ev, &s.sub)
+	k, duplicate, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
 	assert.Equal(t, verdict.Stored, k.State)
 	assert.False(t, duplicate, "it stored the event itself")
 	again := r.submit("k2", "g", "b")
-	k, duplicate = r.Conclude(r.Now(), &again.ev, &again.sub)
+	k, duplicate, _ = r.Conclude(r.Now(), &again.ev, &again.sub)
 	assert.Equal(t, verdict.Stored, k.State)
 	assert.True(t, duplicate)
 }
