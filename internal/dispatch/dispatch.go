@@ -28,10 +28,10 @@
 //   - A worker makes one request after another. At most InFlight workers have a request
 //     under way.
 //   - Each call of Sender.Prepare has a separate goroutine.
-//   - A reporter calls Sender.Report for one outcome after another. One reporter is enough
-//     while Report returns quickly. A worker between two requests may do the same work.
-//     While calls of Report block, more reporters start, up to about one for each group
-//     with an outcome to report.
+//   - A reporter calls Sender.Report for one outcome after another. Before each call, it
+//     starts another reporter if more groups wait and no reporter is free. A report that
+//     blocks therefore delays only its group. A worker without a further request becomes a
+//     reporter if one is needed.
 //
 // An idle dispatcher has no goroutines. Close waits until all goroutines have ended, but at
 // most [Grace] after the end of its context. Timers and ended contexts call only short
@@ -232,20 +232,15 @@ type Dispatcher[M any] struct {
 	epochs  []*epoch      // earlier epochs, possibly with unreported items
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	toReport  groupList[M] // groups with outcomes that wait for a reporter
-	reporters int
-	usesStore bool   // the sender has a store: MarkRecording was called at least once
-	reported  uint64 // number of reported outcomes
+	toReport      groupList[M] // groups with outcomes that wait for a reporter
+	reporters     int
+	freeReporters int  // reporters that are not in Sender.Report
+	usesStore     bool // the sender has a store: MarkRecording was called at least once
 
 	// Number and bytes of reported items whose room is not freed yet (see freeBatch).
 	unreturnedItems, unreturnedBytes int
 
-	watchdog *time.Timer // calls watchReporters
-	watching bool        // the watchdog timer is set
-	// seenReported is the field `reported` at the last call of watchReporters. If the field
-	// is unchanged at the next call, all reporters count as blocked.
-	seenReported uint64
-	visited      uint64 // number of items visited by withdrawals, for tests
+	visited uint64 // number of items visited by withdrawals, for tests
 
 	timer     *time.Timer // calls wake when the next request may start
 	wakeAt    time.Time   // zero if the timer is not set

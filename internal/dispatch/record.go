@@ -11,24 +11,22 @@ import (
 )
 
 // work makes the request of a batch. It then makes further requests, until no further
-// request may start now (see nextBatch). Between two requests, work also reports outcomes if
-// no reporter is running, because waking another goroutine would take longer.
+// request may start now (see nextBatch). At the end it becomes a reporter if one is needed,
+// because waking another goroutine would take longer.
 func (d *Dispatcher[M]) work(b *batch[M]) {
-	requesting, reporting := false, false
+	requesting, reports := false, false
 	defer func() {
-		if !requesting && !reporting {
+		if !requesting {
 			return
 		}
+		// Admit or Send has ended this goroutine (runtime.Goexit). After Send, the answers
+		// are unknown.
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		// If a request was under way, Admit or Send has ended this goroutine
-		// (runtime.Goexit). After Send, the answers are unknown.
-		if requesting {
-			if !b.committed {
-				d.abandon(b)
-			}
-			d.applyAnswers(b, attempt.Troubled)
+		if !b.committed {
+			d.abandon(b)
 		}
+		d.applyAnswers(b, attempt.Troubled)
 		d.workers--
 		d.startWork(time.Now())
 		d.signalIdle()
@@ -40,22 +38,16 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		d.mu.Lock()
 		now := d.applyAnswers(b, load)
 		d.keepForReuse(b)
-		if d.toReport.n > 0 && d.reporters == 0 {
-			d.reporters++
-			d.setWatchdog()
-			d.mu.Unlock()
-			reporting = true
-			d.reportLoop()
-			reporting = false
-			d.mu.Lock()
-			now = time.Now()
-		}
 		if b = d.nextBatch(now); b == nil {
 			d.workers--
+			reports = d.needsReporter()
 		}
 		d.startWork(now)
 		d.signalIdle()
 		d.mu.Unlock()
+	}
+	if reports {
+		d.reportLoop()
 	}
 }
 

@@ -2,11 +2,6 @@ package dispatch
 
 import "time"
 
-// A reporter is a goroutine that calls Sender.Report for one outcome after another. If all
-// reporters are blocked in Report for about a millisecond (the constant `patience`), more
-// reporters start.
-const patience = time.Millisecond
-
 // queueOutcome appends an item with an outcome to g.outcomes, the list of items to report.
 // The item has already left the group's queue.
 func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
@@ -56,105 +51,75 @@ func (d *Dispatcher[M]) skipStoreWait(g *groupQueue[M], it *Item[M]) {
 	d.queueForReport(g)
 }
 
-// startReporter starts a reporter if outcomes wait and no reporter runs. If one reporter
-// may not be enough, it sets the timer of watchReporters.
+// startReporter starts a reporter if one is needed.
 func (d *Dispatcher[M]) startReporter() {
-	if d.toReport.n == 0 {
-		return
-	}
-	if d.reporters == 0 {
-		d.reporters++
+	if d.needsReporter() {
 		go d.reportLoop()
-		if d.toReport.n == 1 {
-			return
-		}
-	}
-	d.setWatchdog()
-}
-
-// setWatchdog starts the timer of the watchdog unless it is running.
-func (d *Dispatcher[M]) setWatchdog() {
-	if d.watching {
-		return
-	}
-	d.watching = true
-	if d.watchdog == nil {
-		d.watchdog = time.AfterFunc(patience, d.watchReporters)
-	} else {
-		d.watchdog.Reset(patience)
 	}
 }
 
-// watchReporters is called by the timer watchdog. If outcomes wait and no outcome was
-// reported since the previous call, it starts more reporters, at most doubling their
-// number. It also does some work of reporters and workers, which may all be blocked now.
-func (d *Dispatcher[M]) watchReporters() {
-	d.mu.Lock()
-	seen := d.reported
-	d.watching = false
-	d.returnRoom()
-	// A worker blocked in Report cannot make the next request, so start another worker.
-	d.startWork(time.Now())
-	if d.toReport.n == 0 {
-		d.mu.Unlock()
-		return
+// needsReporter reports whether another reporter is needed: groups wait, and every reporter
+// is in Sender.Report, where it may block. If so, needsReporter counts a new reporter, and
+// the caller must start it or become it.
+func (d *Dispatcher[M]) needsReporter() bool {
+	if d.toReport.n == 0 || d.freeReporters > 0 {
+		return false
 	}
-	if d.seenReported == seen && d.reporters > 0 {
-		for range min(d.toReport.n, d.reporters) {
-			d.reporters++
-			go d.reportLoop()
-		}
-	}
-	d.seenReported = seen
-	d.watching = true
-	d.watchdog.Reset(patience)
-	d.mu.Unlock()
+	d.reporters++
+	d.freeReporters++
+	return true
 }
 
-// reportLoop reports outcomes until there are none. The caller has already added its
-// goroutine to d.reporters.
+// reportLoop reports outcomes until there are none. Before each report, which may block, it
+// starts another reporter if more groups wait. The caller has called needsReporter.
 func (d *Dispatcher[M]) reportLoop() {
 	var g *groupQueue[M]
 	var it *Item[M]
-	returned := false
 	defer func() {
-		if returned {
+		if it == nil {
 			return
 		}
 		// Sender.Report ended this goroutine (runtime.Goexit or a panic). Count the item as
 		// reported, and continue in a new goroutine.
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.countReported(it)
-		d.queueNextOutcome(g)
-		d.returnRoom()
+		d.endReport(g, it)
 		go d.reportLoop()
 	}()
 	d.mu.Lock()
 	for g = d.toReport.pop(); g != nil; g = d.toReport.pop() {
-		it = nil
-		if g.canReport() {
-			it = g.outcomes.pop()
-			g.reporting = it
-			if d.unreturnedItems > 0 {
-				// If the next report blocks, watchReporters frees the room of the items
-				// already reported.
-				d.setWatchdog()
-			}
-			d.mu.Unlock()
-			d.reportItem(it)
-			d.mu.Lock()
-			d.countReported(it)
+		if !g.canReport() {
+			d.queueNextOutcome(g)
+			continue
 		}
-		d.queueNextOutcome(g)
-		if d.toReport.n == 0 || d.unreturnedItems >= freeBatch {
+		it = g.outcomes.pop()
+		g.reporting = it
+		if d.toReport.n == 0 {
 			d.returnRoom()
 		}
+		d.freeReporters--
+		d.startReporter()
+		d.mu.Unlock()
+		d.reportItem(it)
+		d.mu.Lock()
+		d.endReport(g, it)
+		it = nil
 	}
-	returned = true
+	d.returnRoom()
 	d.reporters--
+	d.freeReporters--
 	d.signalIdle()
 	d.mu.Unlock()
+}
+
+// endReport is called after the report of an item by a reporter.
+func (d *Dispatcher[M]) endReport(g *groupQueue[M], it *Item[M]) {
+	d.freeReporters++
+	d.countReported(it)
+	d.queueNextOutcome(g)
+	if d.unreturnedItems >= freeBatch {
+		d.returnRoom()
+	}
 }
 
 // reportItem reports the outcome of one item. The caller holds no lock.
@@ -171,7 +136,6 @@ func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.unreturnedItems++
 	d.unreturnedBytes += it.room
-	d.reported++
 	d.items--
 	d.leaveEpoch(it)
 	if it.phase == ended {

@@ -1,4 +1,4 @@
-package sqsfifo_test
+package store
 
 import (
 	"context"
@@ -23,6 +23,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/producertest"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -160,9 +161,9 @@ func TestForeignCodeThatDoesNotReturn(t *testing.T) {
 }
 
 func sabotage(t *testing.T, s *saboteur, withStores bool) {
-	q := newQueue(t, sqstest.Config{})
+	q := producertest.NewQueue(t, sqstest.Config{})
 	client := q.Client(func(o *sqs.Options) { o.APIOptions = append(o.APIOptions, s.Middleware) })
-	p := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
+	p := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) {
 		c.Enforcement = sqsfifo.Warn
 		c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
 		c.Telemetry = sqsfifo.Telemetry{
@@ -179,10 +180,10 @@ func sabotage(t *testing.T, s *saboteur, withStores bool) {
 			c.Store.Store, c.Store.Unresolved = store, sqsfifo.UnresolvedResend
 		}
 	})
-	other := scene
+	other := producertest.Sample
 	other.Cloud++ // another payload with the same dedupe key
-	events := []Scene{scene, event("a", 0), event("a", 1), event("b", 0)}
-	send := func(name string, e Scene) (err error) {
+	events := []producertest.Scene{producertest.Sample, producertest.Event("a", 0), producertest.Event("a", 1), producertest.Event("b", 0)}
+	send := func(name string, e producertest.Scene) (err error) {
 		err = errors.New("ended")
 		s.step(t, name, func() {
 			before := len(q.Messages())
@@ -195,8 +196,8 @@ func sabotage(t *testing.T, s *saboteur, withStores bool) {
 		})
 		return err
 	}
-	_ = send("first send", scene)
-	_ = send("duplicate", scene)
+	_ = send("first send", producertest.Sample)
+	_ = send("duplicate", producertest.Sample)
 	_ = send("collision", other)
 	s.step(t, "batch", func() { p.SendBatch(t.Context(), events) })
 	time.Sleep(time.Hour)
