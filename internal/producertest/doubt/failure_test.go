@@ -3,9 +3,7 @@ package doubt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -228,54 +226,6 @@ func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
 		}
 		producertest.AssertOrder(t, q)
 	})
-}
-
-// Requests fail at random. Every event gets a receipt and is stored exactly once, and the
-// messages of each group are in order.
-func TestInvariantsUnderRandomFaults(t *testing.T) {
-	for seed := range uint64(25) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rng := rand.New(rand.NewPCG(seed, 7))
-				q := producertest.NewQueue(t, sqstest.Config{})
-				client := sqsfifo.Client(q)
-				if seed%2 == 1 {
-					client = q.Client()
-				}
-				for range 400 {
-					faults := []sqstest.Fault{
-						{},
-						{},
-						sqstest.LoseAnswer(),
-						sqstest.DropRequest(),
-						sqstest.Throttle(),
-						sqstest.ServerError(),
-						sqstest.FailEntries("InternalError", smithy.FaultServer, func(int, types.SendMessageBatchRequestEntry) bool { return rng.IntN(2) == 0 }),
-					}
-					q.Inject(faults[rng.IntN(len(faults))], 1)
-				}
-				p := producertest.On(t, client, q)
-				all := producertest.Scenes(200, 1+rng.IntN(20))
-				stored := map[string]int{}
-				receipts := 0
-				for len(all) > 0 {
-					n := min(1+rng.IntN(40), len(all))
-					for _, r := range p.SendBatch(t.Context(), all[:n]) {
-						require.NoError(t, r.Err)
-						receipts++
-					}
-					all = all[n:]
-				}
-				for _, m := range q.Messages() {
-					stored[m.Body]++
-					require.Equal(t, 1, stored[m.Body], "stored twice: %s", m.Body)
-				}
-				assert.Equal(t, 200, receipts)
-				assert.Len(t, stored, 200)
-				producertest.AssertOrder(t, q)
-			})
-		})
-	}
 }
 
 // brokenClient fails each send with one error.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/producertest"
 )
 
 // flush checks that earlier submissions have their outcomes when Flush returns.
@@ -48,6 +49,9 @@ func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
 		if s.producer == producer && s.returnedAt > 0 && s.outcomes == 0 {
 			m.fail(s, "no outcome after Close, which returned %v", err)
 		}
+	}
+	if left := producertest.Leftovers(m.producers[producer][0]); err == nil && left != "" {
+		m.fail(nil, "after Close there are %s", left)
 	}
 }
 

@@ -254,12 +254,17 @@ func TestOutage(t *testing.T) {
 				c.QueueURL, c.Telemetry.Logger = q.URL(), log.logger()
 				p, err := sqsfifo.NewProducer(start(q, &c, errorDuring(time.Minute, 11*time.Minute, producertest.ErrRefused)), c)
 				require.NoError(t, err)
-				all := producertest.Scenes(14*60, 20)
+				groups := 20
+				if testing.Short() {
+					groups = 4
+				}
+				every := 20 * time.Second / time.Duration(groups) // an event of each group every 20 seconds
+				all := producertest.Scenes(int(14*time.Minute/every), groups)
 				var failed, stored int
 				ended := make(chan error, len(all))
-				for _, s := range all { // one event a second for 14 minutes
+				for _, s := range all { // for 14 minutes
 					p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) { ended <- err })
-					time.Sleep(time.Second)
+					time.Sleep(every)
 				}
 				require.NoError(t, p.Close(t.Context()))
 				for range all {
@@ -272,7 +277,7 @@ func TestOutage(t *testing.T) {
 				}
 				// Two events of each group fail, each after a RetryFor of 4 minutes and
 				// 30 seconds.
-				assert.Equal(t, 2*20, failed)
+				assert.Equal(t, 2*groups, failed)
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)
 				for _, line := range log.lines() {
@@ -307,13 +312,17 @@ func TestOutagesThatComeAndGo(t *testing.T) {
 			_, _ = p.Send(ctx, producertest.Event("a", i))
 			time.Sleep(every - 500*time.Millisecond)
 		}
-		for i := range 600 { // every other event fails, for ten minutes
+		minutes, long := 10, 3*time.Hour
+		if testing.Short() {
+			minutes, long = 3, 15*time.Minute
+		}
+		for i := range minutes * 60 { // every other event fails
 			down = i%2 == 1
 			send(i, time.Second)
 		}
-		assert.LessOrEqual(t, len(log.lines()), 20)
+		assert.LessOrEqual(t, len(log.lines()), 2*minutes)
 		down = true
-		for i := range 3 * 360 {
+		for i := range int(long / (10 * time.Second)) {
 			send(i, 10*time.Second)
 		}
 		down = false
