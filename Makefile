@@ -48,6 +48,20 @@ test-long: ## each night: the full depth, with caches, containers, browsers, ser
 test-install: ## install the released modules of this working tree in empty folders, by the lines of the guides
 	cd lab && $(GO) test -count=1 -timeout 30m ./release
 
+# What a newcomer runs first must not change a file, so go.sum and go.work.sum must have
+# every line. "go list -m all" loads the most modules. With -n the go command loads all
+# packages and compiles none; .ci/run shows that the real commands change nothing either.
+.PHONY: unchanged
+unchanged: ## list, build, test and document each module in a fresh clone with the changes of this tree: no file changes
+	@tmp=$$(mktemp -d) && trap 'rm -rf '$$tmp EXIT && git clone -q . $$tmp/clone && cd $$tmp/clone && \
+	git -C $(CURDIR) diff --binary HEAD | git apply --index --allow-empty && \
+	for m in $$($(GO) list -m -f '{{.Dir}}'); do \
+		for verb in 'list -m all' 'list -deps -test ./...' 'build -n ./...' 'test -n ./...' "doc $$(cd $$m && $(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | head -1)"; do \
+			(cd $$m && $(GO) $$verb) >$$tmp/out 2>&1 || { cat $$tmp/out; exit 1; }; \
+			[ -z "$$(git status --porcelain | grep -v '^[^ ?] ')" ] || { echo "go $$verb in $$m changes files:"; git diff --stat; exit 1; }; \
+		done; \
+	done
+
 # Each package RUNS times without other load, and RUNS times beside 4 busy processes.
 RUNS ?= 20
 .PHONY: flaky
@@ -199,8 +213,9 @@ release-rehearsal: ## pack each released module as the tag of VERSION (v0.1.0) w
 	@cd lab && $(GO) run ./release $(VERSION) $(abspath $(OUT))
 
 .PHONY: ci
-ci: ## what CI runs: tidy modules, lint, test, race, test-install
+ci: ## what CI runs: tidy modules, unchanged, lint, test, race, test-install
 	@$(call each_tidy,-diff,true)
+	$(MAKE) unchanged
 	$(MAKE) lint
 	$(MAKE) test
 	$(MAKE) race
