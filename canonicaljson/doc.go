@@ -36,11 +36,11 @@
 //
 // # Go values
 //
-// In this documentation encoding/json means the default build of the package in Go
-// 1.26. GOEXPERIMENT=jsonv2 selects another implementation. The jsonv2 implementation
+// In this documentation encoding/json means the package in Go 1.26. Go 1.27 has another
+// implementation, which GOEXPERIMENT=jsonv2 selects in Go 1.26. The new implementation
 // reads some malformed struct tags differently and reports other errors. It also leaves
 // out an embedded nil pointer to an unexported struct with methods, even if the tag gives
-// the field a name. This package behaves the same in both builds.
+// the field a name. This package writes the same bytes with both implementations.
 //
 // # Limits
 //

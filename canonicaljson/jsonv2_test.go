@@ -2,5 +2,6 @@
 
 package canonicaljson_test
 
-// jsonV2 is true if GOEXPERIMENT=jsonv2 replaces the implementation of encoding/json.
+// jsonV2 is true with the new implementation of encoding/json: in Go 1.27, and in Go 1.26
+// with GOEXPERIMENT=jsonv2.
 const jsonV2 = true

@@ -2,6 +2,5 @@
 
 package canonicaljson_test
 
-// jsonV2 is false without GOEXPERIMENT=jsonv2: encoding/json has its original
-// implementation.
+// jsonV2 is false with the original implementation of encoding/json.
 const jsonV2 = false
