@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -56,6 +57,14 @@ func IsToolCall(args []string) bool {
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
+	if os.Args[last] == "-V=full" {
+		// The go command calls the tool with -V=full first. It shows standard error, and sets
+		// GOVERSION to its own version.
+		if err := newerThanBuilt(os.Getenv("GOVERSION"), runtime.Version()); err != nil {
+			fmt.Fprintln(os.Stderr, "sqsfifo:", err)
+			os.Exit(2)
+		}
+	}
 	if strings.HasSuffix(os.Args[last], ".cfg") {
 		byRun := isSet(os.Args[1:], dependenciesFlag)
 		unit, err := withDiagnostics(os.Args[last], byRun, isSet(os.Args[1:], "fix"))

@@ -12,7 +12,8 @@
 // the analyzers. It reuses the cached result of a package if the package, its
 // dependencies, the flags and this binary have not changed.
 //
-// The limits: the go command must be 1.26 or later. SF020 finds calls of the compliance
+// The limits: the go command must be 1.26 or later, and not newer than the Go release that
+// built this program. SF020 finds calls of the compliance
 // suite in the package's own test files, with the given build tags. SF020 does not follow
 // calls into other packages, and assumes that the suite tests the package's producer. It
 // does not notice a test that is always skipped because of a constant of another package.
@@ -108,9 +109,13 @@ type Report struct {
 }
 
 // Run checks the packages. An error means that no package was checked; it is a
-// [*LoadError] if packages do not compile.
+// [*LoadError] if packages do not compile, and a [*ToolchainError] if the go command is
+// newer than this program.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
+	if err := checkToolchain(ctx, o.Dir); err != nil {
+		return nil, err
+	}
 	first := make(chan func() ([]unitDiagnostics, error), 1)
 	vetting, cancel := context.WithCancel(ctx)
 	defer cancel()
