@@ -48,6 +48,15 @@ test-long: ## each night: the full depth, with caches, containers, browsers, ser
 test-install: ## install the released modules of this working tree in empty folders, by the lines of the guides
 	cd lab && $(GO) test -count=1 -timeout 30m ./release
 
+# The bytes of a body must not depend on the version of Go. NEWER_GO has another
+# implementation of encoding/json than the Go of go.mod.
+NEWER_GO ?= go1.27.1
+.PHONY: test-newer-go
+test-newer-go: ## the vectors, canonical JSON, the envelope and the compliance suite with NEWER_GO (go1.27.1), if the go command can download that
+	@if ! GOTOOLCHAIN=$(NEWER_GO) $(GO) version; then echo "skipped: $(NEWER_GO) cannot be had"; else \
+		GOTOOLCHAIN=$(NEWER_GO) $(GO) test -short -vet=off -timeout 10m -run 'Vectors|Fuzz|Golden|Agree|Envelope|Build|Body|Compliant|Broken' -skip 'Reference|Fault' \
+			./canonicaljson . ./internal/producertest/message ./docs/kfm ./sqstest/compliance; fi
+
 # What a newcomer runs first must not change a file, so go.sum and go.work.sum must have
 # every line. "go list -m all" loads the most modules. With -n the go command loads all
 # packages and compiles none; .ci/run shows that the real commands change nothing either.
@@ -213,10 +222,11 @@ release-rehearsal: ## pack each released module as the tag of VERSION (v0.1.0) w
 	@cd lab && $(GO) run ./release $(VERSION) $(abspath $(OUT))
 
 .PHONY: ci
-ci: ## what CI runs: tidy modules, unchanged, lint, test, race, test-install
+ci: ## what CI runs: tidy modules, unchanged, lint, test, test-newer-go, race, test-install
 	@$(call each_tidy,-diff,true)
 	$(MAKE) unchanged
 	$(MAKE) lint
 	$(MAKE) test
+	$(MAKE) test-newer-go
 	$(MAKE) race
 	$(MAKE) test-install
