@@ -52,12 +52,7 @@ var sides = []struct {
 	consume side
 }{
 	{"loop", loop},
-	{"consumer", func(ctx context.Context, client *sqs.Client, url string, handle func()) {
-		withPackage(ctx, client, url, handle, 0)
-	}},
-	{"consumer, 64 MiB", func(ctx context.Context, client *sqs.Client, url string, handle func()) {
-		withPackage(ctx, client, url, handle, 64<<20)
-	}},
+	{"consumer", withPackage},
 	{"watermill-aws", watermill},
 }
 
@@ -193,11 +188,10 @@ func watermill(ctx context.Context, client *sqs.Client, url string, handle func(
 	wait.Wait()
 }
 
-// withPackage consumes with package consumer. If the parameter `bytes` is 0, the consumer
-// uses its default memory limit.
-func withPackage(ctx context.Context, client *sqs.Client, url string, handle func(), bytes int64) {
+// withPackage consumes with package consumer.
+func withPackage(ctx context.Context, client *sqs.Client, url string, handle func()) {
 	c, err := consumer.New(client, consumer.Config[string]{
-		QueueURL: url, Groups: groups, Bytes: bytes, Shutdown: time.Second,
+		QueueURL: url, Groups: groups, Shutdown: time.Second,
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
