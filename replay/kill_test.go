@@ -90,7 +90,7 @@ func TestRunForTheParentProcess(t *testing.T) {
 func TestKilled(t *testing.T) {
 	groups, items, kills := *killGroups, *killItems, *killKills
 	if testing.Short() {
-		groups, items, kills = min(groups, 100), min(items, 4_000), min(kills, 6)
+		groups, items, kills = min(groups, 50), min(items, 2_000), min(kills, 4)
 	}
 	seed := *killSeed
 	if seed == 0 {
@@ -118,7 +118,7 @@ func TestKilled(t *testing.T) {
 	q := newQueue(t)
 	var mu sync.Mutex
 	failures, refusals := rand.New(rand.NewPCG(seed, 1)), 0
-	q.InjectRandomly(sqstest.LoseAnswer(), 0.005, seed)
+	q.InjectRandomly(sqstest.LoseAnswer(), 0.02, seed)
 	q.InjectRandomly(sqstest.Throttle(), 0.005, seed+1)
 	q.InjectRandomly(sqstest.FailEntries("AccessDenied", smithy.FaultClient, func(int, types.SendMessageBatchRequestEntry) bool {
 		mu.Lock()

@@ -214,7 +214,7 @@ func TestModel(t *testing.T) {
 	if first == 0 {
 		first, n = rand.Uint64(), *modelSeeds
 		if testing.Short() {
-			n = min(n, 100)
+			n = min(n, 50)
 		}
 	}
 	crashes, unresolved, resent := 0, 0, 0

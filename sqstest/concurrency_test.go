@@ -17,7 +17,10 @@ import (
 // Hundreds of clients use both APIs at the same time. Two clients send each event, the
 // queue stores each event once, and every stored message is received and deleted.
 func TestHundredsOfClients(t *testing.T) {
-	const senders, each = 300, 20
+	senders, each, receivers := 300, 20, 100
+	if testing.Short() {
+		senders, each, receivers = 100, 6, 30
+	}
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
 	apis := []client{q, q.Client()}
@@ -34,11 +37,11 @@ func TestHundredsOfClients(t *testing.T) {
 			}
 		})
 	}
-	const events = senders / 2 * each
+	events := senders / 2 * each
 	var deleted atomic.Int64
-	for n := range 100 {
+	for n := range receivers {
 		work.Go(func() {
-			for deleted.Load() < events && t.Context().Err() == nil {
+			for deleted.Load() < int64(events) && t.Context().Err() == nil {
 				out, err := apis[n%2].ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
 				if !assert.NoError(t, err) {
 					return

@@ -22,7 +22,7 @@ func TestDiscardDeleted(t *testing.T) {
 		first := d.send(msg{body: "deleted", group: "g"})
 		held := d.receive(1)
 		d.delete(held...)
-		const many = 3000 // after so many deletes, the queue has forgotten the first message
+		const many = 1500 // after so many deletes, the queue has forgotten the first message
 		var last string
 		for i := range many {
 			last = strconv.Itoa(i)
@@ -64,7 +64,7 @@ func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d testQueue) {
 			var held []types.Message
-			const many = 3000
+			const many = 1500
 			for i := range many {
 				d.send(msg{body: strconv.Itoa(i)})
 				got := d.receive(1)

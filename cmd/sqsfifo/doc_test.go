@@ -227,7 +227,8 @@ var differing = []*regexp.Regexp{
 	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
 	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
 	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
-	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of a message, with the spaces after it in a table
+	regexp.MustCompile(`( 1)[0-9]m[0-9]+s *`),                           // the age of a message, with the spaces after it in a table
+	regexp.MustCompile(`( duplicate)(?:; [0-9.]+ s, [0-9]+ a second)?`), // the speed, which a command that takes a second prints
 	regexp.MustCompile(`(AGE) +`),
 	regexp.MustCompile(`("id":")[0-9]+`), // the ID of a fault: usually 1, but 2 was seen after a slow call
 }

@@ -222,8 +222,11 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 // as already sent. No event is stored twice.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
-	if *allSendKills {
+	switch {
+	case *allSendKills:
 		events, groups, kills = 20_000, 300, 50
+	case testing.Short():
+		events, groups, kills = 800, 50, 3
 	}
 	var receipts, unresolved, already int
 	for i := range kills {

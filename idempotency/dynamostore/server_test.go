@@ -19,6 +19,9 @@ import (
 // dynalite is an imitation of DynamoDB from npm. The tests install and start it once.
 // DYNAMOSTORE_DYNALITE may name a directory with an existing installation.
 var dynalite = sync.OnceValues(func() (client *dynamodb.Client, reason string) {
+	if testing.Short() {
+		return nil, "starts a server of Node"
+	}
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, "no " + tool + " on this machine"

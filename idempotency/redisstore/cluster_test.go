@@ -70,9 +70,6 @@ func newCluster(t *testing.T) *redis.ClusterClient {
 }
 
 func TestCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a cluster")
-	}
 	client := newCluster(t)
 	storetest.Run(t, func(*testing.T) storetest.Storage {
 		prefix := newPrefix()

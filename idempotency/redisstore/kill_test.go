@@ -45,10 +45,7 @@ func TestKilledClientsHistory(t *testing.T) {
 // lost, and no key is granted twice.
 func TestKilledServer(t *testing.T) {
 	server := newServer(t, durable...)
-	rounds := 10
-	if testing.Short() {
-		rounds = 3
-	}
+	const rounds = 10
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var all storetest.Tally

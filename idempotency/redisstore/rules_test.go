@@ -18,10 +18,7 @@ import (
 func TestScriptsAreTheRules(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
-	programs, steps := 300, 30
-	if testing.Short() {
-		programs = 60
-	}
+	const programs, steps = 300, 30
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	prefix := newPrefix()

@@ -78,7 +78,7 @@ func (s *server) kill() {
 func newServer(t testing.TB, settings ...string) *server {
 	t.Helper()
 	if !haveServer {
-		t.Skip("no redis-server on this machine")
+		t.Skip(noServer)
 	}
 	s, err := launch(settings...)
 	if s != nil {
@@ -90,6 +90,8 @@ func newServer(t testing.TB, settings ...string) *server {
 	return s
 }
 
+const noServer = "needs a redis-server, which -short does not start"
+
 var (
 	haveServer bool
 	shared     *server // with durable settings, or nil
@@ -98,7 +100,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_, err := exec.LookPath("redis-server")
-	haveServer = err == nil
+	haveServer = err == nil && !testing.Short()
 	if os.Getenv(childSocket) == "" {
 		if haveServer {
 			if shared, err = launch(durable...); err != nil {
@@ -106,7 +108,7 @@ func TestMain(m *testing.M) {
 				os.Exit(1)
 			}
 		} else if skip := flag.Lookup("test.skip"); skip.Value.String() == "" { // examples cannot skip themselves
-			fmt.Fprintln(os.Stderr, "no redis-server on this machine: examples are skipped")
+			fmt.Fprintln(os.Stderr, noServer+": examples are skipped")
 			_ = skip.Value.Set("^Example")
 		}
 	}
@@ -122,7 +124,7 @@ func TestMain(m *testing.M) {
 func sharedServer(t testing.TB) *server {
 	t.Helper()
 	if shared == nil {
-		t.Skip("no redis-server on this machine")
+		t.Skip(noServer)
 	}
 	return shared
 }

@@ -29,6 +29,9 @@ type Server struct {
 // deletes the server.
 func New(t *testing.T) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a PostgreSQL server")
+	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if path, err := exec.LookPath("initdb"); err == nil {
 		found = append(found, path)

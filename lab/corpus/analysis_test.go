@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 
 // Analysis from source gives the same findings as go vet.
 func TestFromSource(t *testing.T) {
+	if testing.Short() {
+		t.Skip("checks the types of a part of the standard library, twice")
+	}
 	t.Setenv("GOPROXY", "off")
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

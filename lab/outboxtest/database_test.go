@@ -80,6 +80,9 @@ func newPostgreSQL(t testing.TB) database {
 
 func postgresAt(t testing.TB, server string) database {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a PostgreSQL server")
+	}
 	admin, err := sql.Open("pgx", server)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

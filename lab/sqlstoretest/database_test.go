@@ -126,6 +126,9 @@ func waitForOthers(t testing.TB) {
 
 func postgresAt(t testing.TB, server string) database {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a PostgreSQL server")
+	}
 	admin, err := sql.Open("pgx", server)
 	if err != nil {
 		t.Fatal(err)

@@ -22,10 +22,7 @@ import (
 // get the same fence (number). A claim of a lost transaction cannot complete the operation
 // of a later claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 3
-	}
+	const rounds = 20
 	srv := pgserver.New(t)
 	d := postgresAt(t, srv.Source())
 	db := d.open(t)

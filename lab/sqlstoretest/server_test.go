@@ -22,10 +22,7 @@ import (
 // acknowledged change is lost, no key is granted twice, and the sealed ledger has each
 // change.
 func TestKilledServer(t *testing.T) {
-	rounds := 10
-	if testing.Short() {
-		rounds = 2
-	}
+	const rounds = 10
 	srv := pgserver.New(t)
 	d := postgresAt(t, srv.Source())
 	s := d.store(t, sqlstore.Config{GroupTimeout: 5 * time.Second, Ledger: true})

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/rules"
 )
@@ -82,12 +84,18 @@ func TestFixes(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Run("enable", func(t *testing.T) {
 		t.Parallel()
-		analysistest.Run(t, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/info")
-		r := analysistest.Run(silent{}, analysistest.TestData(), analyzer(t, "enable", "SF002"), "example.com/info")
-		require.Len(t, r[0].Diagnostics, 1)
-		assert.Equal(t, "SF002", r[0].Diagnostics[0].Category)
-		r = analysistest.Run(silent{}, analysistest.TestData(), analyzer(t), "example.com/info")
-		assert.Empty(t, r[0].Diagnostics, "infos are off by default")
+		loaded := analysistest.Run(t, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/info")
+		info := []*packages.Package{loaded[0].Action.Package}
+		diagnostics := func(flags ...string) []analysis.Diagnostic {
+			g, err := checker.Analyze([]*analysis.Analyzer{analyzer(t, flags...)}, info, nil)
+			require.NoError(t, err)
+			require.NoError(t, g.Roots[0].Err)
+			return g.Roots[0].Diagnostics
+		}
+		one := diagnostics("enable", "SF002")
+		require.Len(t, one, 1)
+		assert.Equal(t, "SF002", one[0].Category)
+		assert.Empty(t, diagnostics(), "infos are off by default")
 	})
 	t.Run("strict, forbid-raw, nondet, disable", func(t *testing.T) {
 		t.Parallel()

@@ -38,9 +38,13 @@ type Tab struct {
 	allowed  bool
 }
 
-// Open starts a headless browser of 1,440 by 900 pixels, and ends it with the test.
+// Open starts a headless browser of 1,440 by 900 pixels, and ends it with the test. It
+// skips a short test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if found, err := exec.LookPath(name); err == nil {

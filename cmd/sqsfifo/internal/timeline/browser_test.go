@@ -292,9 +292,6 @@ func TestPinch(t *testing.T) {
 // The page of a log with 100,000 messages works in a browser. The test logs the times that
 // the page takes.
 func TestLargePageInBrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("100,000 messages")
-	}
 	tab := browsertest.Open(t)
 	messages := varied(100_000, 500, 6*time.Hour)
 	r := simulated(t, messages, func(int) int32 { return 0 })
