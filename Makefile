@@ -32,7 +32,7 @@ demo-ops: ## test the alerts with promtool, and show each of them fire and end i
 
 .PHONY: test
 test: ## before each commit: every promise of all modules at its short depth, then the ten slowest packages
-	@{ code=0; $(GO) test -short -shuffle=on -vet=off -timeout 10m work || code=1; \
+	@{ code=0; $(GO) test -short -shuffle=on -vet=off -p 4 -timeout 10m work || code=1; \
 		$(GO) test -short -shuffle=on -vet=off -timeout 10m -tags safe ./canonicaljson || code=1; \
 		echo "exit $$code"; } | $(REPORT)
 
