@@ -140,7 +140,7 @@ func (i sabotagedInstrument) Enabled(context.Context) bool { return true }
 func (i sabotagedInstrument) Add(context.Context, int64, ...metric.AddOption) { i.s.called(i.name) }
 
 // Any call of foreign code may end its goroutine (runtime.Goexit), or panic in the
-// goroutine of the producer's caller. Nevertheless, each event gets its outcome, no
+// goroutine of the producer's caller. Each event still gets its outcome, no
 // outcome is wrong, and an hour later the same events can be sent.
 func TestForeignCodeThatDoesNotReturn(t *testing.T) {
 	for _, withStores := range []bool{false, true} {
