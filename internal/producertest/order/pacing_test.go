@@ -46,38 +46,27 @@ func (c *quotaClient) count(err error) {
 	time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond))
 }
 
-// If SQS limits the rate of calls, the producer lowers its rate to the limit. The producer
-// uses most of the limit, SQS throttles few calls, and no event fails.
-func TestPacingAgainstAQuota(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends a hundred thousand events")
-	}
-	for _, quota := range []int{300} {
-		synctest.Test(t, func(t *testing.T) {
-			q := producertest.NewQueue(t, sqstest.Config{})
-			q.SetQuota(quota)
-			c := &quotaClient{Queue: q}
-			p := producertest.On(t, c, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Delivery = sqsfifo.Delivery{InFlight: 64} })
-			const length = 40 * time.Second
-			start := time.Now()
-			var failed atomic.Int64
-			for i := 0; time.Since(start) < length; i++ {
-				s := producertest.Scene{ID: strconv.Itoa(i), PathRow: strconv.Itoa(i % 5000), Acquired: producertest.Sample.Acquired}
-				p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) {
-					if err != nil {
-						failed.Add(1)
-					}
-				})
-			}
-			calls, throttled := float64(c.calls.Load()), float64(c.throttled.Load())
-			allowed := float64(quota) * (length.Seconds() + 1) // plus 1: the fake queue starts with a burst of one second's calls
-			require.NoError(t, p.Close(t.Context()))
-			t.Logf("quota %d: %.1f %% used, %.2f %% throttled", quota, 100*(calls-throttled)/allowed, 100*throttled/calls)
-			assert.GreaterOrEqual(t, calls-throttled, 0.9*allowed)
-			// The producer finds the limit only by exceeding it. SQS then throttles all
-			// requests in flight, so permit 2 %.
-			assert.Less(t, throttled, 0.02*calls)
-			assert.Zero(t, failed.Load())
-		})
-	}
+// If SQS throttles calls, the producer makes fewer calls. The simulations of package pacer
+// say how close the rate comes to the limit.
+func TestThrottlesSlowTheProducer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := producertest.NewQueue(t, sqstest.Config{})
+		q.SetQuota(100)
+		c := &quotaClient{Queue: q}
+		p := producertest.On(t, c, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Delivery = sqsfifo.Delivery{InFlight: 64} })
+		var failed atomic.Int64
+		for i := range 5000 {
+			s := producertest.Scene{ID: strconv.Itoa(i), PathRow: strconv.Itoa(i), Acquired: producertest.Sample.Acquired}
+			p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) {
+				if err != nil {
+					failed.Add(1)
+				}
+			})
+		}
+		require.NoError(t, p.Close(t.Context()))
+		t.Logf("%d calls, %d throttled", c.calls.Load(), c.throttled.Load())
+		assert.Positive(t, c.throttled.Load())
+		assert.Less(t, c.throttled.Load(), c.calls.Load()/3)
+		assert.Zero(t, failed.Load())
+	})
 }
