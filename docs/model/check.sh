@@ -102,6 +102,7 @@ mutation -DWEAK_REFUSAL 3
 mutation -DNO_LOCAL_DUPLICATE 4
 mutation -DWEAK_SUCCESS 5
 mutation -DTWO_OUTCOMES 1
+mutation -DNO_COMMIT 3
 mutation -DCLOSE+-DNO_WITHDRAWAL 1
 mutation -DFOREIGN+-DFOREIGN_AS_OWN 2
 

@@ -82,6 +82,7 @@ byte memory;                   /* ticks for which SQS still remembers the body *
 #define IN_AIR 1
 #define TAKEN 2                /* accepted or suppressed: SQS answers with success */
 #define LOOKED 3               /* LOOK_THEN_WAIT: looked up, not sent yet */
+#define CHOSEN 4               /* in a request that the memory has not admitted yet */
 byte request[SUBMISSIONS];     /* the attempt under way of each submission */
 byte age[SUBMISSIONS];         /* of that attempt, in SQS's ticks */
 byte since[SUBMISSIONS];       /* the same, in the producer's ticks */
@@ -132,7 +133,9 @@ bit over;                      /* the context of Close ended: the rest is withdr
 
 byte k, d;                     /* scratch, 0 between steps */
 
-#define UNDERWAY (request[0] || request[1] || request[SUBMISSIONS - 1])
+#define STARTED(j) (request[j] != NOWHERE && request[j] != CHOSEN)
+#define UNDERWAY (STARTED(0) || STARTED(1) || STARTED(SUBMISSIONS - 1))
+#define BUSY (request[0] || request[1] || request[SUBMISSIONS - 1])
 
 #define SAY(text, j) printf(text, j + 1)
 
@@ -214,10 +217,10 @@ inline reportNotStored(j) {
 /* The record after the end of a submission without an answer. */
 inline forget(j) {
 	if
-	:: request[j] != NOWHERE /* the answer decides */
-	:: request[j] == NOWHERE && own[j] && event == CLAIMED -> event = DOUBT; forgotten = INTERVAL + SLACK_AFTER
-	:: request[j] == NOWHERE && own[j] && event == DOUBT -> forgotten = INTERVAL + SLACK_AFTER
-	:: request[j] == NOWHERE && !own[j] && opened[j] && (event == CLAIMED || event == DOUBT) -> event = UNKNOWN; lastStart = 0; forgotten = 0
+	:: STARTED(j) /* the answer decides */
+	:: !STARTED(j) && own[j] && event == CLAIMED -> event = DOUBT; forgotten = INTERVAL + SLACK_AFTER
+	:: !STARTED(j) && own[j] && event == DOUBT -> forgotten = INTERVAL + SLACK_AFTER
+	:: !STARTED(j) && !own[j] && opened[j] && (event == CLAIMED || event == DOUBT) -> event = UNKNOWN; lastStart = 0; forgotten = 0
 	:: else
 	fi
 }
@@ -226,7 +229,7 @@ inline forget(j) {
 inline end(j) {
 	forget(j);
 	if
-	:: own[j] || request[j] != NOWHERE -> reportInDoubt(j)
+	:: own[j] || STARTED(j) -> reportInDoubt(j)
 	:: else -> reportNotStored(j)
 	fi
 }
@@ -238,7 +241,7 @@ inline end(j) {
 inline end(j) {
 #ifdef ERRORS_DO_NOT_LOOK
 	if
-	:: own[j] || request[j] != NOWHERE -> reportInDoubt(j)
+	:: own[j] || STARTED(j) -> reportInDoubt(j)
 	:: else -> reportNotStored(j)
 	fi
 #else
@@ -251,8 +254,8 @@ inline end(j) {
 #endif
 	:: held[j] == DOUBT -> POINT(3); reportInDoubt(j)
 #ifdef NO_UNDERWAY
-	:: held[j] == UNKNOWN && request[j] != NOWHERE -> reportInDoubt(j)
-	:: held[j] == UNKNOWN && request[j] == NOWHERE -> reportNotStored(j)
+	:: held[j] == UNKNOWN && STARTED(j) -> reportInDoubt(j)
+	:: held[j] == UNKNOWN && !STARTED(j) -> reportNotStored(j)
 #else
 	:: held[j] == UNKNOWN && UNDERWAY -> reportInDoubt(j)
 	:: held[j] == UNKNOWN && !UNDERWAY -> reportNotStored(j)
@@ -265,6 +268,7 @@ inline end(j) {
 
 inline start(j) {
 	SAY("submission %d: an attempt starts\n", j);
+	HOLDS(NO_FALSE_NOT_STORED, phase[j] == ACTIVE); /* its outcome says whether it was started */
 #ifdef LOOK_THEN_WAIT
 	request[j] = LOOKED;
 #else
@@ -550,12 +554,13 @@ inline tick() {
 	d = 0
 }
 
-#define MAY_TICK(k) (age[k] < ATTEMPT && stray[k] <= ATTEMPT)
+/* A wait in the state CHOSEN is like a wait before it, so no time passes there. */
+#define MAY_TICK(k) (age[k] < ATTEMPT && stray[k] <= ATTEMPT && request[k] != CHOSEN)
 
 #ifdef RACE
 #define FREE(j) (request[j] == NOWHERE)
 #else
-#define FREE(j) (!UNDERWAY)    /* a copy waits for the first */
+#define FREE(j) (!BUSY)        /* a copy waits for the first */
 #endif
 
 #ifdef LATE_CAPTURE
@@ -574,6 +579,12 @@ inline tick() {
 #define RECEIPT(j) true
 #else
 #define RECEIPT(j) phase[j] == ACTIVE
+#endif
+
+#ifdef NO_COMMIT
+#define COMMITTED(j) (!over)   /* the request leaves with all that the memory admits */
+#else
+#define COMMITTED(j) (!over && phase[j] == ACTIVE)
 #endif
 
 #ifdef NO_WITHDRAWAL
@@ -600,7 +611,13 @@ proctype submission(byte j) {
 	:: d_step { phase[j] == ACTIVE && !entered[j] -> SAY("submission %d: finds room in the buffer\n", j); entered[j] = 1; look(j) }
 #endif
 	/* its turn comes, after any wait */
-	:: d_step { !over && MAY_START(j) && FREE(j) -> turn(j) }
+	:: d_step { !over && MAY_START(j) && FREE(j) -> request[j] = CHOSEN }
+	/* the memory admits it or not; it may have got its outcome meanwhile */
+	:: d_step { request[j] == CHOSEN -> request[j] = NOWHERE;
+		if
+		:: COMMITTED(j) -> turn(j)
+		:: else -> SAY("submission %d: dropped from the request\n", j); tidy(j)
+		fi }
 	/* its context ends, its group pauses, Close gives up, it has no more tries */
 	:: d_step { phase[j] == ACTIVE && MAY_END -> SAY("submission %d: its context ends, its group pauses or the producer closes\n", j); end(j) }
 
