@@ -70,7 +70,7 @@ func TestArrows(t *testing.T) {
 		"./internal/dispatch":  {"internal/attempt", "internal/pacer", "internal/verdict"},
 		"./internal/sink":      nil,
 		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/verdict", "internal/window"},
-		"./internal/observe":   {"internal/attempt"},
+		"./internal/observe":   {"internal/attempt", "internal/verdict"},
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/queueurl":  nil,
 		"./internal/sourceuri": nil,

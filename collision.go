@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -31,17 +30,6 @@ func (s *submission) collision(v *verdict.Verdict) ([]lint.Finding, error) {
 		rule, field, pointer = ruleOtherGroup, "MessageGroupId", ""
 	}
 	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
-}
-
-func kindOf(r verdict.Reuse) observe.Collision {
-	switch r {
-	case verdict.OtherPayload:
-		return observe.Conflict
-	case verdict.OtherAttributes:
-		return observe.Attributes
-	default:
-		return observe.Drift
-	}
 }
 
 // attributeCollision returns the error for a message whose body was sent before with

@@ -62,7 +62,7 @@ func (c *sender) identify(it *item, payload string) {
 // event's error. With Enforcement Warn it logs the error, adds the findings to the
 // receipt and returns nil.
 func (c *sender) collides(s *submission, v *verdict.Verdict) error {
-	c.observer.Collided(s.ctx, s.rules.source, kindOf(v.Reuse))
+	c.observer.Collided(s.ctx, s.rules.source, v.Reuse)
 	findings, err := s.collision(v)
 	if !s.known.SendAnyway {
 		return err
@@ -75,7 +75,7 @@ func (c *sender) collides(s *submission, v *verdict.Verdict) error {
 // reportDrift counts and logs an event for which Config.Store has recorded a different
 // body or message group, and adds a finding to the receipt.
 func (c *sender) reportDrift(s *submission) {
-	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
+	c.observer.Collided(s.ctx, s.rules.source, verdict.OtherBody)
 	c.log.drifted(s)
 	c.warn(s, s.driftFinding())
 }

@@ -167,9 +167,10 @@ func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) er
 		err, code = because(&pausedError{o.By, s.msg.Group}, err), ""
 	case dispatch.Withdrawn:
 		err = because(o.Cause, err)
-	case dispatch.Overtaken:
-		err = because(ErrOvertaken, err)
 	case dispatch.Answered, dispatch.Refused:
+	}
+	if o.Overtaken {
+		err = because(ErrOvertaken, err)
 	}
 	if err == nil {
 		err = errNoAnswer

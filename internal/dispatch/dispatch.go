@@ -18,8 +18,8 @@
 //
 // With a larger PerGroup, a request contains several adjacent items of a group. SQS may
 // then store a later item before an earlier item, for example if only the earlier item
-// fails. If this may have happened, the report of the earlier item says so: by
-// Outcome.Overtaken or by the reason [Overtaken].
+// fails. If this may have happened, the report of the earlier item says so
+// (Outcome.Overtaken).
 //
 // # Goroutines
 //

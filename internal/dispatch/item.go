@@ -165,7 +165,8 @@ type Outcome struct {
 	By    *Pause
 
 	// Overtaken means that SQS stored, or may have stored, a later item of the group before
-	// this item.
+	// this item. A failed item has Overtaken set if it gets no retry, because SQS has stored a
+	// later item of its request.
 	Overtaken bool
 
 	Attempts int
@@ -195,9 +196,6 @@ const (
 
 	// Withdrawn: the context of the item or of Close ended.
 	Withdrawn
-
-	// Overtaken: the item failed in a request that stored a later item of its group.
-	Overtaken
 
 	// Known: no request was necessary, because SQS is known to have stored the event.
 	Known

@@ -48,7 +48,7 @@ func TestRandomProgram(t *testing.T) {
 				s.run()
 				total += len(s.reports)
 				for _, r := range s.reports {
-					if r.Overtaken || r.Reason == Overtaken {
+					if r.Overtaken {
 						named++
 					}
 					if r.Fate == attempt.InDoubt {

@@ -177,7 +177,8 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 			d.endPause(it)
 			continue
 		case i < lastStored:
-			d.end(it, Overtaken, now)
+			it.Outcome.Overtaken = true
+			d.end(it, Answered, now)
 		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, d.isOverdue(it, now), d.forced:
 			d.end(it, Answered, now)
 		case a.Next == attempt.Apart:

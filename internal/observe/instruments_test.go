@@ -21,6 +21,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // stream is one metric series of a collector's output, as a line. The line contains name,
@@ -98,8 +99,8 @@ func TestInstruments(t *testing.T) {
 	r.Violated(ctx, "SF001", true)
 	r.Violated(ctx, "SF053", true)
 	r.Violated(ctx, "unknown", true) // not in Config.Rules, so not counted
-	r.Collided(ctx, nil, observe.Conflict)
-	r.Collided(ctx, r.Source("kfm.a.b"), observe.Attributes)
+	r.Collided(ctx, nil, verdict.OtherPayload)
+	r.Collided(ctx, r.Source("kfm.a.b"), verdict.OtherAttributes)
 	r.DroppedRecord()
 
 	call := func(err error, answers ...attempt.Answer) {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com:4566/123456789012/events.fifo"
@@ -221,7 +222,7 @@ func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	ctx, span := o.StartEvent(ctx)
 	o.Describe(span, func() observe.Event { return observe.Event{EventID: answers[0].MessageID} })
 	o.Violated(ctx, "SF001", false)
-	o.Collided(ctx, nil, observe.Conflict)
+	o.Collided(ctx, nil, verdict.OtherPayload)
 	o.DroppedRecord()
 	carried, size := o.Inject(ctx, nil, 1<<20)
 	callCtx, call := o.StartCall(ctx, len(answers), func(i int) (trace.SpanContext, string) { return span.SpanContext(), answers[i].MessageID })

@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // Outcome is the result of sending an event, as an attribute of metrics.
@@ -29,19 +31,6 @@ var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplic
 // attribute sqs_fifo.outcome and of the field Outcome of sqsfifo.ProvenanceRecord.
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Collision is the kind of difference between two messages that share a dedupe key or a
-// body.
-type Collision uint8
-
-// Kinds of collision.
-const (
-	Conflict   Collision = iota // the same key; the payloads differ
-	Drift                       // the same key and payload; another part of the event differs, such as its time or group
-	Attributes                  // the same body; the message attributes differ
-)
-
-var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attributes: "attributes"}
-
 // Source has the metrics of one event_source: of all producers on the queue with this
 // event_source. A Source without a name covers the whole queue.
 type Source struct {
@@ -52,7 +41,7 @@ type Source struct {
 	stored, duplicates atomic.Int64
 
 	attributes []attribute.KeyValue // attributes of the queue, and of the source if the source has a name
-	collisions [len(collisionNames)][]metric.AddOption
+	collisions [verdict.OtherAttributes + 1][]metric.AddOption
 	durations  [len(outcomeNames)][]metric.RecordOption
 	tally      tally
 }
@@ -89,10 +78,14 @@ func (o *Observer) Source(name string) *Source {
 		outcome(Stored), outcome(Duplicate),
 		outcome(InDoubt, semconv.ErrorTypeKey.String("in_doubt")), outcome(Altered, semconv.ErrorTypeKey.String("altered")),
 	}
-	for of, text := range collisionNames {
-		s.collisions[of] = addWith(s.attributes, attrCollisionKind.String(text))
-		s.tally.series = append(s.tally.series, series{o.collisions, s.collisions[of]})
+	for _, c := range [...]struct {
+		of   verdict.Reuse
+		text string
+	}{{verdict.OtherPayload, "conflict"}, {verdict.OtherBody, "drift"}, {verdict.OtherAttributes, "attributes"}} {
+		s.collisions[c.of] = addWith(s.attributes, attrCollisionKind.String(c.text))
+		s.tally.series = append(s.tally.series, series{o.collisions, s.collisions[c.of]})
 	}
+	s.collisions[verdict.OtherGroup] = s.collisions[verdict.OtherBody]
 	for of, text := range outcomeNames {
 		s.durations[of] = recordWith(s.attributes, attrOutcome.String(text))
 	}
@@ -119,8 +112,8 @@ func (o *Observer) countSources() {
 }
 
 // Collided counts a message whose dedupe key or body was already used for another
-// message.
-func (o *Observer) Collided(ctx context.Context, from *Source, kind Collision) {
+// message. The parameter `kind` must not be NoReuse.
+func (o *Observer) Collided(ctx context.Context, from *Source, kind verdict.Reuse) {
 	if from == nil {
 		from = o.own
 	}
