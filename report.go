@@ -84,10 +84,12 @@ func (c *sender) Report(it *item) {
 // endSpan reports the outcome of an event to telemetry.
 func (c *sender) endSpan(it *item, r Receipt, err error, replay bool) {
 	s := &it.Message
-	var violation *ViolationError
-	if errors.As(err, &violation) {
-		for _, f := range violation.Findings {
-			c.observer.Violated(s.ctx, f.Rule, false)
+	if err != nil { // errors.As allocates
+		var violation *ViolationError
+		if errors.As(err, &violation) {
+			for _, f := range violation.Findings {
+				c.observer.Violated(s.ctx, f.Rule, false)
+			}
 		}
 	}
 	ended := observe.Ended{

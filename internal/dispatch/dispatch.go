@@ -234,8 +234,9 @@ type Dispatcher[M any] struct {
 
 	toReport      groupList[M] // groups with outcomes that wait for a reporter
 	reporters     int
-	freeReporters int  // reporters that are not in Sender.Report
-	usesStore     bool // the sender has a store: MarkRecording was called at least once
+	freeReporters int    // reporters that are not in Sender.Report
+	report        func() // reportLoop; `go d.report()` does not allocate
+	usesStore     bool   // the sender has a store: MarkRecording was called at least once
 
 	// Number and bytes of reported items whose room is not freed yet (see freeBatch).
 	unreturnedItems, unreturnedBytes int
@@ -251,7 +252,7 @@ type Dispatcher[M any] struct {
 // New returns a dispatcher. The dispatcher starts no goroutine before the first item is
 // submitted.
 func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
-	return &Dispatcher[M]{
+	d := &Dispatcher[M]{
 		sender:   sender,
 		options:  o,
 		began:    time.Now(),
@@ -264,6 +265,8 @@ func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 		current:  &epoch{done: make(chan struct{})},
 		idle:     make(chan struct{}),
 	}
+	d.report = d.reportLoop
+	return d
 }
 
 // Reserve takes room for one item in the buffer, and blocks until there is room. It returns

@@ -54,7 +54,7 @@ func (d *Dispatcher[M]) skipStoreWait(g *groupQueue[M], it *Item[M]) {
 // startReporter starts a reporter if one is needed.
 func (d *Dispatcher[M]) startReporter() {
 	if d.needsReporter() {
-		go d.reportLoop()
+		go d.report()
 	}
 }
 
