@@ -6,9 +6,9 @@ import "slices"
 // rules that depend on the origin of a value, such as SF002, have these texts in their
 // Limits.
 var notFollowed = []string{
-	"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
+	"A value is not followed through a context, a sync.Map, reflection, a file or a database.",
 	"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-	"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
+	"A call through an interface is followed if the code shows the value in the interface, or if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
 }
 
 // sourceRules are the rules that are checked only on Go source. Package fifovet checks all
@@ -71,7 +71,7 @@ var sourceRules = []Rule{
 	{
 		ID: remintedOnRetry, Name: "reminted-on-retry", Severity: Error,
 		Title: "an ID is minted inside the loop that retries the send",
-		Wording: "A retry has the bytes of the first attempt. A new ID or clock reading for each attempt makes each attempt a new message: in " +
+		Wording: "A retry has the bytes of the first attempt. A new ID or clock reading for each attempt, or the number of the attempt, makes each attempt a new message: in " +
 			"the loop, in a function called by the loop, in a retried function, or in a recursive function.",
 		Source: "F-019, F-023",
 		Fix:    "make the ID before the first attempt, or derive it from the event",
@@ -174,12 +174,13 @@ for err := errFirst; err != nil; {
 	{
 		ID: oneIDTwoBodies, Name: "one-id-two-bodies", Severity: Error,
 		Title:   "two bodies are sent with one deduplication ID",
-		Wording: "SQS compares deduplication IDs and not bodies: the second of two messages with one ID is dropped within five minutes, with an answer that says success. Two events of one order need two IDs.",
+		Wording: "SQS compares deduplication IDs and not bodies: the second of two messages with one ID is dropped within five minutes, with an answer that says success. Two events of one order need two IDs, in one batch too. In a loop the ID of each message is another one, unless the loop repeats one message until it is sent. If the group is another one in each round, the finding is a warning, because a queue may compare the IDs of one group only.",
 		Source:  "F-007, F-013, F-019",
 		Fix:     "add the type of the event to the ID",
 		Passes:  OnSource, Since: "0.1.0",
 		Limits: []string{
 			"Both sends are in one function, to one queue, and the second one runs after the first one succeeded.",
+			"In a loop, the body has to contain an element of the range, or a received value.",
 			"Bodies from unknown values, and sends in two functions, are not compared.",
 		},
 		Bad:  `send(ctx, order.ID, created); send(ctx, order.ID, paid)`,

@@ -74,9 +74,11 @@
 //     in its own package, in the package of the caller or in the imports of that package.
 //     Test doubles and decorators do not count as implementations. A clock or a generator
 //     of IDs is known by its name, as in now, newID and IDGenerator.NewID.
-//   - A call of a function in a variable is followed if the variable is assigned only one
-//     value. A call of a function in a field is followed if the field is unexported and
-//     the function has no parameters.
+//   - The results of a function value, what an iterator yields, the results of the methods
+//     of an interface, and what a channel carries are parts of the value. They are followed
+//     if the code shows the value, also through fields, parameters and other packages. A
+//     function in an exported field is not followed, nor one of several functions in a
+//     package-level variable.
 //   - A message that a functional option completes is unknown, and so is a message that a
 //     function gets by value and returns. All elements of a slice count as one element.
 //     An attribute whose name comes from a slice is not seen.
@@ -88,8 +90,8 @@
 //   - A retry is a loop around a send, a recursive call, or a function such as
 //     retry.Do(send). The retry may be in a caller within the package, up to three calls
 //     away.
-//   - The search for the origin of a value ends at files, databases, contexts,
-//     reflection and channels made by other functions.
+//   - The search for the origin of a value ends at files, databases, contexts and
+//     reflection.
 //   - The analyzer cannot decide whether the fields in a deduplication ID identify an
 //     event. The rules on messages and the compliance tests check the messages
 //     themselves.

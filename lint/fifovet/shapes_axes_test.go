@@ -44,6 +44,7 @@ type carrier struct {
 	name            string
 	decl, pre, expr string // declarations, statements before the send, expression in the send
 	limit           string // documented reason why the analyzer does not follow the value
+	picked          bool   // the value is an element, which may be another one each time (see SF003)
 }
 
 const args, params = `ctx, e, m, tokens, keys`, `ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf`
@@ -74,7 +75,7 @@ var carriers = []carrier{
 	{name: "empty interface", pre: `var v any = @`, expr: `v.(string)`},
 	{name: "branch", pre: `id := @; if e.Amount > 10 { id = "large-" + id }`, expr: `id`},
 	{name: "deferred result", decl: `func make$(` + params + `) (id string) { defer func() { id = @ }(); return "" }`, expr: `make$(` + args + `)`},
-	{name: "channel", pre: `c1 := make(chan string, 1); c1 <- @`, expr: `<-c1`, limit: "channel"},
+	{name: "channel", pre: `c1 := make(chan string, 1); c1 <- @`, expr: `<-c1`},
 	{name: "context", pre: `ctx = context.WithValue(ctx, key{}, @)`, expr: `ctx.Value(key{}).(string)`, limit: "context"},
 	{name: "sync.Map", pre: `var box sync.Map; box.Store("id", @); held, _ := box.Load("id")`, expr: `held.(string)`, limit: "sync.Map"},
 	{name: "reflection", pre: `held := reflect.ValueOf(@)`, expr: `held.String()`, limit: "reflect"},

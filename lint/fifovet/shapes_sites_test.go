@@ -2,6 +2,7 @@ package fifovet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -68,7 +69,7 @@ func shapesOf() []shape {
 
 	n := 0
 	for i, s := range senders {
-		for j, c := range carriers {
+		for j, c := range slices.Concat(carriers, partCarriers) {
 			n++
 			// The first call site breaks SF002: the deduplication ID does not depend on
 			// the event.
@@ -86,8 +87,9 @@ func shapesOf() []shape {
 				if w.name == "in a literal" || w.name == "in a loop" {
 					w = surroundings[0]
 				}
-				// Skip this sender: SF007 accepts one random group ID for a whole batch.
-				if s.name == "v2 batch by append" {
+				// Skip the group ID of a process, which is not random for each message.
+				// Skip this sender, too: SF007 accepts one random group ID for a whole batch.
+				if s.name == "v2 batch by append" || c.name == "local once value" {
 					continue
 				}
 				decl, pre, expr := carry(c, src)
@@ -98,7 +100,7 @@ func shapesOf() []shape {
 				q, w := at(n + 2)
 				// The code of the carrier "branch" chooses between two IDs. SF003 does not
 				// report such a choice, even between constants.
-				if c.name == "branch" {
+				if c.name == "branch" || c.picked {
 					continue
 				}
 				decl, pre, expr := carry(c, src)

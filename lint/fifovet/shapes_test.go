@@ -34,10 +34,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log"
 	"os"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,7 +126,7 @@ func must[T any](v T, err error) T { return v }
 
 var _ = []any{
 	bytes.Clone, rand.Text, sha256.Sum256, base64.StdEncoding, gob.NewEncoder, hex.EncodeToString, errors.New, fmt.Sprint, log.Println, os.Getenv, path.Join,
-	reflect.ValueOf, strconv.Itoa, strings.Join, atomic.AddInt64, template.New, protojson.Marshal, pb.New, post.Send, retry.Do, sns.Options{}, snstypes.PublishBatchRequestEntry{},
+	reflect.ValueOf, slices.Sort[[]string], iter.Pull[string], strconv.Itoa, strings.Join, atomic.AddInt64, template.New, protojson.Marshal, pb.New, post.Send, retry.Do, sns.Options{}, snstypes.PublishBatchRequestEntry{},
 }
 `
 

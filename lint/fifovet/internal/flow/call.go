@@ -2,6 +2,7 @@ package flow
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -15,30 +16,29 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 		t.builtin(b, v, l)
 		return
 	}
-	callee, fn := t.p.Callee(c), t.p.Body(c)
-	if held := t.p.functionIn(c.Value); held != nil {
-		callee = declared(held)
-	} else if fns := t.p.functionsIn(c.Value); callee == nil && fn == nil && len(fns) > 0 && (l.Frame == nil || l.Frame.depth < MaxCalls) {
-		for _, f := range fns {
-			if !l.Frame.within(f) {
-				t.followReturns(f, v, result, l)
-			}
-		}
+	if !c.IsInvoke() && c.StaticCallee() == nil {
+		t.followHeld(v, result, l)
 		return
-	} else if once := t.p.onceFunction(c.Value); once != nil && callee == nil && !l.Frame.within(once) {
-		n := len(t.Origins)
-		t.followReturns(once, v, result, l)
-		if t.keepSources(n) {
+	}
+	callee, fn := t.p.Callee(c), t.p.Body(c)
+	if c.IsInvoke() {
+		minted := fn == nil && makesID(c) && t.p.nondetOf(callee) == nil
+		judged := minted || fn != nil || callee != c.Method || t.p.nondetOf(callee) != nil || t.p.isSource(callee) || IsPure(callee)
+		if t.followInterface(v, result, l, judged) {
 			return
 		}
-	} else if name, ok := generator(c.Value); ok && callee == nil && fn == nil {
-		t.end(Origin{Kind: FromSource, Root: v, Text: name, Pos: v.Pos(), Clock: isTime(v.Type())}, l)
-		return
+		if minted {
+			t.end(Origin{Kind: FromSource, Root: v, Text: Short(callee), Pos: v.Pos()}, l)
+			return
+		}
 	}
-	if c.IsInvoke() && fn == nil && makesID(c) && t.p.nondetOf(callee) == nil {
-		t.end(Origin{Kind: FromSource, Root: v, Text: Short(callee), Pos: v.Pos()}, l)
-		return
-	}
+	t.followDeclared(v, callee, fn, result, l)
+}
+
+// followDeclared continues a trace at the call v of a declared function, or of a function
+// literal fn. The function fn is nil if it belongs to another package.
+func (t *Tracer) followDeclared(v *ssa.Call, callee *types.Func, fn *ssa.Function, result int, l Place) {
+	c := v.Common()
 	if callee != nil && (fn == nil || t.p.sources.named(callee)) {
 		if t.p.isSource(callee) {
 			path := callee.Pkg().Path()
@@ -51,8 +51,14 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 		if t.followRounding(v, callee, l) {
 			return
 		}
-		if Qualified(callee) == "sync.Map.Load" {
+		switch q := Qualified(callee); {
+		case q == "sync.Map.Load":
 			t.unknown(v, l)
+			return
+		case strings.HasPrefix(q, "sync.OnceValue"):
+			n := len(t.Origins)
+			t.Value(c.Args[0], l) // the result has the parts of the argument
+			t.markSeeded(n)
 			return
 		}
 		if IsPure(callee) {
@@ -72,10 +78,23 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 		return
 	}
 	if callee != nil {
-		if fact := t.p.nondetOf(callee); fact != nil && t.endAtFact(fact, v, callee, result, l) {
+		if fact := t.p.nondetOf(callee); fact != nil && t.endAtFact(fact, v, callee, result, l) || t.followGetter(v, callee, result, l) {
+			return
+		}
+		var fact NameFact
+		if result == 0 && callee.Pkg() != nil && callee.Pkg() != t.p.Pass.Pkg && t.p.Pass.ImportObjectFact(callee, &fact) {
+			for _, name := range fact.Names {
+				t.end(Origin{Kind: FromConst, Root: v, Text: name, Pos: v.Pos()}, l)
+			}
 			return
 		}
 	}
+	t.endAtCall(v, l)
+}
+
+// endAtCall ends a trace at a call of an unknown function.
+func (t *Tracer) endAtCall(v *ssa.Call, l Place) {
+	c := v.Common()
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 	t.followWrites(v, l, false)
 	if t.Inputs {
@@ -119,6 +138,11 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 			t.Encoded(arg, l)
 		default:
 			t.Value(arg, next)
+			for _, part := range functionParts(arg.Type()) { // for example slices.Collect(ids)
+				inner := next
+				inner.Path = part
+				t.Value(arg, inner)
+			}
 		}
 	}
 	t.followWrites(v, l, false)
@@ -160,7 +184,7 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 // the results that contain a clock reading or random value. If such a part lies in the
 // traced part of the result, or contains the traced part, endAtFact ends the trace and
 // returns true.
-func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
+func (t *Tracer) endAtFact(fact *NondetFact, v ssa.Value, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {
 		if r.Index != result {
@@ -171,11 +195,36 @@ func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, re
 			continue
 		}
 		hit = true
-		next := l
+		next, root := l, v
+		if l.site != nil && l.site.call.Value() != nil {
+			// The value is made by the call of the function, not where the function is made.
+			next.Frame, root = l.site.frame, l.site.call.Value()
+		}
 		if around && !l.Mixed {
 			next.Under = l.Under.Then(part...)
 		}
-		t.end(Origin{Kind: FromSource, Root: v, Text: Short(callee) + SourceSeparator + r.Source, Pos: v.Pos(), Clock: r.Clock, Mixed: r.Mixed}, next)
+		t.end(Origin{Kind: FromSource, Root: root, Text: Short(callee) + SourceSeparator + r.Source, Pos: root.Pos(), Clock: r.Clock, Mixed: r.Mixed}, next)
 	}
 	return hit
+}
+
+// followGetter handles the call v of a method that another package declares, and that
+// returns a part of its receiver. It keeps only clocks and random sources, and returns
+// false without any.
+func (t *Tracer) followGetter(v *ssa.Call, callee *types.Func, result int, l Place) bool {
+	var getter GetterFact
+	if c := v.Common(); result > 0 || c.IsInvoke() || len(c.Args) != 1 || callee.Pkg() == nil || callee.Pkg() == t.p.Pass.Pkg || !t.p.Pass.ImportObjectFact(callee, &getter) {
+		return false
+	}
+	n := len(t.Origins)
+	l.Path = getter.Path.Then(l.Path...)
+	t.Value(v.Call.Args[0], l)
+	return t.keep(n, FromSource)
+}
+
+// keep removes the origins from index n on that have another kind. It reports whether any
+// remain.
+func (t *Tracer) keep(n int, kinds ...originKind) bool {
+	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return !slices.Contains(kinds, o.Kind) })...)
+	return len(t.Origins) > n
 }

@@ -44,8 +44,9 @@ func FunctionOf(v ssa.Value) *ssa.Function {
 	case *ssa.MakeClosure:
 		fn, _ := v.Fn.(*ssa.Function)
 		return fn
-	case *ssa.ChangeType:
-		return FunctionOf(v.X)
+	}
+	if x := Converted(v); x != nil {
+		return FunctionOf(x)
 	}
 	return nil
 }

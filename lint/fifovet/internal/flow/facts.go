@@ -41,6 +41,24 @@ type calledParam struct {
 	Again bool // the function repeats the call until it succeeds
 }
 
+// GetterFact describes a method whose first result is a part of its receiver.
+type GetterFact struct {
+	Path AccessPath
+}
+
+func (*GetterFact) AFact() {}
+
+func (f *GetterFact) String() string { return strings.Join(append([]string{"getter"}, f.Path...), ".") }
+
+// NameFact describes a function that returns one of a few constant names of FIFO queues.
+type NameFact struct {
+	Names []string
+}
+
+func (*NameFact) AFact() {}
+
+func (f *NameFact) String() string { return "names " + strings.Join(f.Names, " ") }
+
 func (*DerivedFact) AFact() {}
 func (*CallsFact) AFact()   {}
 
@@ -105,6 +123,8 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 //   - NondetFact: the function returns a clock reading or a random value
 //   - DerivedFact: the name suggests a new identifier, but the result depends only on the
 //     arguments
+//   - GetterFact: the method returns a part of its receiver
+//   - NameFact: the function returns the name of a FIFO queue
 //   - CallsFact: the function calls one of its arguments. Either the function repeats the
 //     call until it succeeds, or only a name, such as retry.Do, suggests this (see
 //     Retries). The fact says which.
@@ -124,6 +144,12 @@ func (p *Program) ExportFacts() {
 		p.Implemented(func(method, impl *types.Func) { export(method, p.prog.FuncValue(impl)) })
 	}
 	for obj, fn := range p.Exported() {
+		if names := p.namesOf(fn); len(names) > 0 {
+			p.Export(obj, &NameFact{names})
+		}
+		if path := p.getterOf(fn); path != nil {
+			p.Export(obj, &GetterFact{path})
+		}
 		if GuessedID(obj) && p.derives(fn) {
 			p.Export(obj, &DerivedFact{})
 		}
@@ -162,30 +188,76 @@ func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	return fact
 }
 
+// namesOf returns the names of FIFO queues that a function returns, or nil if it may return
+// another text.
+func (p *Program) namesOf(fn *ssa.Function) []string {
+	var names []string
+	if r := fn.Signature.Results(); r.Len() == 0 || !isString(r.At(0).Type()) {
+		return nil
+	}
+	for v := range Results(fn, 0) {
+		for _, o := range p.Trace(v, nil, false).Origins {
+			if o.Kind != FromConst || o.Mixed || !strings.HasSuffix(o.Text, ".fifo") || len(names) >= maxResults {
+				return nil
+			}
+			names = append(names, o.Text)
+		}
+	}
+	return names
+}
+
+// getterOf returns the part of the receiver that a method without parameters returns, or
+// nil.
+func (p *Program) getterOf(fn *ssa.Function) AccessPath {
+	sig := fn.Signature
+	if sig.Recv() == nil || sig.Params().Len() > 0 || sig.Results().Len() == 0 || !Carries(sig.Results().At(0).Type()) {
+		return nil
+	}
+	var path AccessPath
+	for v := range Results(fn, 0) {
+		origins := p.Trace(v, nil, false).Origins
+		if path != nil || len(origins) != 1 || origins[0].Kind != FromPath || origins[0].Mixed || origins[0].Root != ssa.Value(fn.Params[0]) {
+			return nil
+		}
+		path = origins[0].Path
+	}
+	return path
+}
+
 func (p *Program) resultsOf(fn *ssa.Function) *NondetFact {
 	fact := &NondetFact{}
 	for i := range fn.Signature.Results().Len() {
-		if !Carries(fn.Signature.Results().At(i).Type()) {
-			continue
+		result := fn.Signature.Results().At(i).Type()
+		paths := functionParts(result)
+		if Carries(result) {
+			paths = []AccessPath{nil}
 		}
-		for v := range Results(fn, i) {
-			for _, o := range p.Trace(v, nil, false).Origins {
-				if o.Kind != FromSource || len(fact.Results) >= maxResults {
-					continue
-				}
-				source := o.Text
-				if _, inner, ok := strings.Cut(source, SourceSeparator); ok {
-					source = inner
-				}
-				r := nondetResult{Index: i, Path: o.Under, Source: source, Clock: o.Clock, Mixed: o.Mixed}
-				if !slices.ContainsFunc(fact.Results, func(x nondetResult) bool { return x.Index == i && slices.Equal(x.Path, r.Path) }) {
-					fact.Results = append(fact.Results, r)
+		for _, path := range paths {
+			for v := range Results(fn, i) {
+				for _, o := range p.Trace(v, path, false).Origins {
+					if o.Kind == FromSource {
+						fact.add(nondetResult{Index: i, Path: path.Then(o.Under...), Source: o.Text, Clock: o.Clock, Mixed: o.Mixed})
+					}
 				}
 			}
 		}
 	}
 	return fact
 }
+
+// add adds a result to the fact, unless the same part of the result is there.
+func (f *NondetFact) add(r nondetResult) {
+	if _, inner, ok := strings.Cut(r.Source, SourceSeparator); ok {
+		r.Source = inner
+	}
+	if len(f.Results) < maxResults && !slices.ContainsFunc(f.Results, func(x nondetResult) bool { return x.Index == r.Index && slices.Equal(x.Path, r.Path) }) {
+		f.Results = append(f.Results, r)
+	}
+}
+
+// Yields reports whether a value of the type can hold an identifier or a time, or is a
+// function that can return or yield one.
+func Yields(t types.Type) bool { return Carries(t) || functionParts(t) != nil }
 
 // Carries reports whether a value of the type can hold an identifier or a time.
 func Carries(t types.Type) bool {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"go/constant"
 	"go/token"
 	"slices"
 
@@ -59,10 +60,10 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// hasNewValue reports whether the traced value may be different in each round of the
-// loop. Examples are an element of a range, a value received from a channel, and the
-// result of an unknown call inside the loop.
-func (l *loop) hasNewValue(t *Tracer) bool {
+// TakesNext reports whether the traced value contains an element of the range of a loop, or
+// a value received in the loop. The parameter `blocks` has the blocks of the loop.
+func TakesNext(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
+	l := &loop{blocks: blocks}
 	for v := range t.Visited {
 		switch v := v.(type) {
 		case *ssa.IndexAddr:
@@ -74,10 +75,83 @@ func (l *loop) hasNewValue(t *Tracer) bool {
 				return true
 			}
 		case *ssa.Extract:
-			if next, ok := v.Tuple.(*ssa.Next); ok && l.blocks[next.Block()] {
+			if next, ok := v.Tuple.(ssa.Instruction); ok && blocks[next.Block()] {
+				switch next := next.(type) {
+				case *ssa.Next, *ssa.Select:
+					return true
+				case *ssa.UnOp:
+					return next.Op == token.ARROW
+				}
+			}
+		case *ssa.UnOp:
+			if v.Op == token.ARROW && blocks[v.Block()] {
+				return true
+			}
+		case *ssa.Parameter:
+			if fn := v.Parent(); isRangeBody(fn) && blocks[fn.Blocks[0]] {
 				return true
 			}
 		}
+	}
+	return false
+}
+
+// Varies reports whether the traced value may be another one in each round of a loop, also
+// because the loop, or a function called in it, sets a variable.
+func Varies(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
+	if (&loop{blocks: blocks}).hasNewValue(t) {
+		return true
+	}
+	for v := range t.Visited {
+		for _, instr := range Referrers(v) {
+			store, ok := instr.(*ssa.Store)
+			if !ok || store.Val != v {
+				continue
+			}
+			if cell, local := BaseOf(store.Addr).(*ssa.Alloc); !local || blocks[store.Block()] && !blocks[cell.Block()] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// RepeatsAfterSuccess reports whether the loop around a send runs another round after the
+// send succeeded.
+func RepeatsAfterSuccess(send ssa.CallInstruction) bool {
+	blocks := Cycle(send.Block())
+	for b := range blocks {
+		if cond, ok := Last(b).(*ssa.If); ok {
+			if _, succeeded, ok := Branches(cond, send); ok && !blocks[succeeded] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// BaseOf returns the value that an address belongs to, for example v for the addresses of
+// v, v.f and v[i].
+func BaseOf(addr ssa.Value) ssa.Value {
+	for range MaxUnwraps {
+		switch x := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = x.X
+		case *ssa.IndexAddr:
+			addr = x.X
+		default:
+			return addr
+		}
+	}
+	return addr
+}
+
+// hasNewValue reports whether the traced value may be different in each round of the
+// loop. Examples are an element of a range, a value received from a channel, and the
+// result of an unknown call inside the loop.
+func (l *loop) hasNewValue(t *Tracer) bool {
+	if TakesNext(t, l.blocks) {
+		return true
 	}
 	for _, o := range t.Origins {
 		if o.Kind != FromPath && o.Kind != FromUnknown {
@@ -187,18 +261,42 @@ func IsErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
 	case *ssa.Phi:
 		return slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return IsErrorOf(e, send, depth+1) })
 	case *ssa.UnOp:
-		if cell, ok := v.X.(*ssa.Alloc); ok {
-			return slices.ContainsFunc(slices.Collect(Stores(cell)), func(val ssa.Value) bool { return IsErrorOf(val, send, depth+1) })
+		switch v.X.(type) {
+		case *ssa.Alloc, *ssa.FreeVar:
+			return slices.ContainsFunc(slices.Collect(Stores(v.X)), func(val ssa.Value) bool { return IsErrorOf(val, send, depth+1) })
 		}
 	}
 	return false
 }
 
-// Cycle returns the blocks on any path from b back to b.
+// isRangeBody reports whether a function is the body of a range over an iterator. The
+// iterator calls this function again if it returns true.
+func isRangeBody(fn *ssa.Function) bool { return fn.Synthetic == "range-over-func yield" }
+
+// succs returns the blocks that may run after b. At the end of the body of a range over an
+// iterator, this is the begin of the body.
+func succs(b *ssa.BasicBlock) []*ssa.BasicBlock {
+	if ret, ok := Last(b).(*ssa.Return); ok && isRangeBody(b.Parent()) {
+		if c, fixed := ret.Results[0].(*ssa.Const); !fixed || constant.BoolVal(c.Value) {
+			return b.Parent().Blocks[:1]
+		}
+	}
+	return b.Succs
+}
+
+func preds(b *ssa.BasicBlock) []*ssa.BasicBlock {
+	if b.Index > 0 || !isRangeBody(b.Parent()) {
+		return b.Preds
+	}
+	return slices.DeleteFunc(slices.Clone(b.Parent().Blocks), func(x *ssa.BasicBlock) bool { return !slices.Contains(succs(x), b) })
+}
+
+// Cycle returns the blocks on any path from b back to b, also through the rounds of a
+// range over an iterator.
 func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	ahead, behind := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
-	markReachable(b, ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
-	markReachable(b, behind, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Preds })
+	markReachable(b, ahead, succs)
+	markReachable(b, behind, preds)
 	both := map[*ssa.BasicBlock]bool{}
 	for x := range ahead {
 		if behind[x] {

@@ -113,6 +113,16 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 				add(Stored, path.Then(w.p.boundKey(instr.Key, calls)), instr.Value)
 				add(appendWrite, path.Then(keysOfMap), instr.Key)
 			}
+		case *ssa.Send:
+			if instr.Chan == ref {
+				add(Stored, path.Then(sent), instr.X)
+			}
+		case *ssa.Select:
+			for _, s := range instr.States {
+				if s.Chan == ref && s.Send != nil {
+					add(Stored, path.Then(sent), s.Send)
+				}
+			}
 		case *ssa.FieldAddr:
 			w.walk(instr, path.Then(FieldName(instr.X.Type(), instr.Field)), calls)
 		case *ssa.IndexAddr:
@@ -240,6 +250,8 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 			}
 		}
 		return
+	case callee != nil && receives && ReturnsError(callee.Signature()) && w.p.options.Sinks(callee):
+		return // it sends its arguments, and stores none in the receiver
 	case callee != nil && receives && !c.IsInvoke() && isSetter(callee) && w.p.Body(c) == nil:
 		for _, arg := range c.Args[1:] {
 			add(appendWrite, arg)
@@ -250,6 +262,9 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		add(anyWrite, nil)
 		return
 	case callee != nil && (IsPure(callee) || IsReader(callee) || w.p.options.Keeps(callee)):
+		return
+	}
+	if c.IsInvoke() && receives && w.p.onlyReads(c.Method, ref) {
 		return
 	}
 	if fn := w.p.Body(c); fn != nil && len(calls) < maxWriteCalls {
@@ -263,6 +278,20 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 	if IsReference(ref.Type()) {
 		add(anyWrite, nil)
 	}
+}
+
+// onlyReads reports whether the method of the value in an interface writes no memory and
+// calls no function. The value v is the interface.
+func (p *Program) onlyReads(method *types.Func, v ssa.Value) bool {
+	mk, ok := v.(*ssa.MakeInterface)
+	if !ok {
+		return false
+	}
+	fn := p.prog.LookupMethod(mk.X.Type(), method.Pkg(), method.Name())
+	return fn != nil && len(fn.Blocks) > 0 && !writesMemory(fn) && !slices.ContainsFunc(slices.Collect(Instructions(fn)), func(instr ssa.Instruction) bool {
+		_, calls := instr.(ssa.CallInstruction)
+		return calls
+	})
 }
 
 // isTextEncoder reports whether a function writes its argument src as text to its

@@ -57,30 +57,53 @@ type Origin struct {
 // function, At returns the call instead, in the function where the trace began. At
 // returns nil if the origin is not an instruction, for example a parameter.
 func (o Origin) At() ssa.Instruction {
-	if o.Frame != nil {
-		return o.Frame.outermost()
+	if site := o.Frame.outermost(); site != nil {
+		return site
 	}
 	instr, _ := o.Root.(ssa.Instruction)
 	return instr
 }
 
+// Yielded reports whether the origin is what an iterator yields to the body of a range.
+func (o Origin) Yielded() bool {
+	for f := o.Frame; f != nil && f.Site != nil; f = f.Parent {
+		for _, arg := range f.Site.Common().Args {
+			if fn := FunctionOf(arg); fn != nil && isRangeBody(fn) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Frame binds the parameters of a callee to the arguments of a call.
 type Frame struct {
+	frameKey
+	depth int
+}
+
+// frameKey identifies a frame. In the frames of a trace of one method or function value
+// that no known call enters, Site is nil.
+type frameKey struct {
 	Site   ssa.CallInstruction
 	Callee *ssa.Function
 	Parent *Frame
-	depth  int
-}
 
-type frameKey struct {
-	site   ssa.CallInstruction
-	parent *Frame
+	// If held is true, the call is through a function value or an interface. Then env is
+	// the frame in which the program made the function value, or the value in the
+	// interface. The value in the interface is the receiver.
+	held     bool
+	env      *Frame
+	receiver ssa.Value
 }
 
 // outermost returns the outermost of the nested calls that lead to this frame. This call
-// is in the function where the trace began.
+// is in the function where the trace began. It returns nil without a frame.
 func (f *Frame) outermost() ssa.CallInstruction {
-	for f.Parent != nil {
+	if f == nil {
+		return nil
+	}
+	for f.Parent != nil && f.Parent.Site != nil {
 		f = f.Parent
 	}
 	return f.Site
@@ -107,13 +130,17 @@ type Place struct {
 	Under AccessPath
 	Mixed bool // see Origin.Mixed
 
+	// site is the call of the function value or the interface, if Path begins with a part
+	// of it and the call is known.
+	site *callSite
+
 	// ignoreOrder is true if the random order of a map does not matter, for example
 	// because the values are sorted.
 	ignoreOrder bool
 }
 
 func (l Place) mix() Place {
-	l.Mixed, l.Path = true, nil
+	l.Mixed, l.Path, l.site = true, nil, nil
 	return l
 }
 
@@ -123,6 +150,7 @@ type placeKey struct {
 	path  string
 	under string
 	mixed bool
+	site  callSite
 
 	ignoreOrder bool
 }

@@ -9,12 +9,13 @@ import (
 
 // AccessPath names a part of a value by field names, and by map keys in brackets. For
 // example, the expression order.Labels["color"] is the part {"Labels", "[color]"} of
-// order. Pointers, slices and arrays add no element. Code never changes an AccessPath in
-// place.
+// order. Pointers, slices and arrays add no element. The parts of functions and interfaces
+// are listed in function.go. Code never changes an AccessPath in place.
 type AccessPath []string
 
 const (
 	anyKey    = "[*]"    // a map entry whose key is not a constant
+	sent      = "<-"     // what the program sends to a channel
 	keysOfMap = "[keys]" // the keys of a map, for a trace of k in "for k := range m"
 )
 

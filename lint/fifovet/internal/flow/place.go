@@ -13,16 +13,28 @@ import (
 // unknown.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
+	if file := t.p.embedded[v.Object()]; file != "" && !v.Object().Exported() && !t.p.addressTaken[v] && len(values) == 0 {
+		t.end(Origin{Kind: FromConst, Root: v, Text: "file " + file, Pos: v.Pos()}, l)
+		return
+	}
 	if v.Object() == nil || v.Object().Exported() || t.p.addressTaken[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
 		t.endAtPath(v, l)
 		return
 	}
-	if slices.ContainsFunc(values, func(val ssa.Value) bool { return isIncrement(val, v) }) {
+	if slices.ContainsFunc(values, func(val ssa.Value) bool {
+		load := incremented(val)
+		return load != nil && load.X == ssa.Value(v)
+	}) {
 		t.end(Origin{Kind: FromSource, Root: v, Text: "counter " + v.Name(), Pos: v.Pos()}, l)
 		return
 	}
+	_, _, _, inFunction := partOf(l.Path)
 	for _, val := range values {
-		if linkedName.MatchString(v.Name()) {
+		if inFunction {
+			if len(values) == 1 { // with more, it is not known which
+				t.Value(val, l)
+			}
+		} else if linkedName.MatchString(v.Name()) {
 			t.endAtPath(v, l)
 		} else if _, ok := ConstString(val); ok || isPointerToConst(val) {
 			t.Value(val, l)
@@ -32,16 +44,34 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	}
 }
 
-// isIncrement reports whether val is the variable v plus an integer, as in v++. The
-// variable is then a counter, which starts again with each process.
-func isIncrement(val ssa.Value, v *ssa.Global) bool {
+// incremented returns the load of the variable in a sum of a variable and an integer, as
+// in v++. It returns nil for other values.
+func incremented(val ssa.Value) *ssa.UnOp {
 	sum, ok := val.(*ssa.BinOp)
 	if !ok || sum.Op != token.ADD {
+		return nil
+	}
+	if b, ok := sum.Type().Underlying().(*types.Basic); !ok || b.Info()&types.IsInteger == 0 {
+		return nil
+	}
+	load, _ := sum.X.(*ssa.UnOp)
+	return load
+}
+
+// isIncrement reports whether a write increments a local variable or a field, as in
+// s.attempt++. The number of increments is unknown.
+func (p *Program) isIncrement(w write) bool {
+	store, ok := w.Instr.(*ssa.Store)
+	load := incremented(w.Val)
+	if !ok || load == nil {
 		return false
 	}
-	b, ok := sum.Type().Underlying().(*types.Basic)
-	load, loads := sum.X.(*ssa.UnOp)
-	return ok && b.Info()&types.IsInteger != 0 && loads && load.X == ssa.Value(v)
+	if cell := p.CellOf(store.Addr); cell != nil {
+		return cell == p.CellOf(load.X)
+	}
+	to, ok := store.Addr.(*ssa.FieldAddr)
+	from, also := load.X.(*ssa.FieldAddr)
+	return ok && also && to.Field == from.Field && to.X == from.X
 }
 
 // isPointerToConst reports whether v is a call such as aws.String("constant").
@@ -93,7 +123,9 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 		}
 		switch w.Kind {
 		case Stored:
-			if w.Val != v {
+			if t.p.isIncrement(w) {
+				t.unknown(w.Val, next) // a counter
+			} else if w.Val != v {
 				t.Value(w.Val, next)
 			}
 		case appendWrite:

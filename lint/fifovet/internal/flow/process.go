@@ -31,47 +31,17 @@ func receiptHandle(t types.Type, i int) bool {
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
-	return t.keepSources(n)
+	t.markSeeded(n)
+	return t.keep(n, FromSource)
 }
 
-// keepSources removes origins from index n on, except clocks and random sources (kind
-// FromSource). It reports whether any remain.
-func (t *Tracer) keepSources(n int) bool {
-	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
+// markSeeded marks the clocks and random sources from index n on. The source is called
+// once: for a package-level variable that is set only once, or by sync.OnceValue. So the
+// value counts as the same in the whole process.
+func (t *Tracer) markSeeded(n int) {
 	for i := n; i < len(t.Origins); i++ {
-		// The source is called once: for a package-level variable that is set only once, or
-		// by sync.OnceValue. So the value counts as the same in the whole process.
-		t.Origins[i].Seeded = true
+		t.Origins[i].Seeded = t.Origins[i].Seeded || t.Origins[i].Kind == FromSource
 	}
-	return len(t.Origins) > n
-}
-
-// onceFunction returns the function passed to sync.OnceValue or sync.OnceValues, if v is
-// the result of such a call; otherwise nil.
-func (p *Program) onceFunction(v ssa.Value) *ssa.Function {
-	if load, ok := v.(*ssa.UnOp); ok {
-		switch addr := load.X.(type) {
-		case *ssa.Global:
-			if values := p.globals[addr]; len(values) == 1 && !p.addressTaken[addr] {
-				v = values[0]
-			}
-		default:
-			if cell := p.CellOf(addr); cell != nil {
-				if val := OnlyStore(cell); val != nil {
-					v = val
-				}
-			}
-		}
-	}
-	call, ok := v.(*ssa.Call)
-	if !ok {
-		return nil
-	}
-	callee := CalleeOf(call.Common())
-	if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != "sync" || !strings.HasPrefix(callee.Name(), "OnceValue") {
-		return nil
-	}
-	return FunctionOf(call.Call.Args[0])
 }
 
 // addressVerb returns the verb with which a call of package fmt prints a memory address,
@@ -193,7 +163,7 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 		}
 		break
 	}
-	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource && o.Kind != FromOrder })...)
+	t.keep(n, FromSource, FromOrder)
 	for i := n; i < len(t.Origins); i++ {
 		t.Origins[i].Mixed, t.Origins[i].Under, t.Origins[i].Frame = true, l.Under, l.Frame
 	}

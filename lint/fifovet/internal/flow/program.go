@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -17,12 +19,14 @@ type Program struct {
 
 	Fns          []*ssa.Function // in source order, each followed by its function literals
 	closures     map[*ssa.Function][]*ssa.MakeClosure
+	passed       map[any][]passedFunction    // calls to which the program passes each function (see functionKey)
 	fieldFuncs   map[*types.Var][]ssa.Value  // functions stored in each field
 	globals      map[*ssa.Global][]ssa.Value // values stored in each package-level variable
 	addressTaken map[*ssa.Global]bool        // package-level variables that unknown code may set through a pointer
 	Calls        []Call                      // calls with a known callee, in source order
 	Direct       map[*ssa.Function][]ssa.CallInstruction
 	exempted     map[*token.File]bool
+	embedded     map[types.Object]string // the file in a variable with a comment go:embed
 
 	memory map[ssa.Value][]write
 	only   map[types.Type]types.Type // the only implementation of an interface; nil if there is not exactly one
@@ -59,6 +63,22 @@ type Call struct {
 	Body   *ssa.Function // nil for a function of another package
 }
 
+// passedFunction is a call with a function as argument. The field arg is the number of the
+// argument, from 0.
+type passedFunction struct {
+	call ssa.CallInstruction
+	arg  int
+}
+
+// functionKey returns the key of a function in Program.passed: the declaration, or the
+// function literal. A method value such as c.send has the method's key.
+func functionKey(fn *ssa.Function) any {
+	if obj := fn.Object(); obj != nil {
+		return obj
+	}
+	return fn
+}
+
 // Build makes the SSA form of the analyzed package only. It uses the types and the facts
 // of other packages. The buildssa pass of go/analysis would also make the SSA form of
 // packages that need no analysis.
@@ -67,10 +87,12 @@ func Build(pass *analysis.Pass, options Options) *Program {
 		Pass: pass, sources: options.Sources, options: options,
 		closures:     map[*ssa.Function][]*ssa.MakeClosure{},
 		Direct:       map[*ssa.Function][]ssa.CallInstruction{},
+		passed:       map[any][]passedFunction{},
 		fieldFuncs:   map[*types.Var][]ssa.Value{},
 		globals:      map[*ssa.Global][]ssa.Value{},
 		addressTaken: map[*ssa.Global]bool{},
 		exempted:     map[*token.File]bool{},
+		embedded:     map[types.Object]string{},
 		memory:       map[ssa.Value][]write{},
 		only:         map[types.Type]types.Type{},
 	}
@@ -87,33 +109,61 @@ func Build(pass *analysis.Pass, options Options) *Program {
 			p.exempted[pass.Fset.File(file.FileStart)] = true
 		}
 		for _, decl := range file.Decls {
-			if decl, ok := decl.(*ast.FuncDecl); ok {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
 				if obj, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func); ok {
 					if fn := prog.FuncValue(obj); fn != nil {
-						p.add(fn)
+						p.Fns = appendWithLiterals(p.Fns, fn)
 					}
 				}
+			case *ast.GenDecl:
+				p.noteEmbedded(decl)
 			}
 		}
 	}
 	if fn := pkg.Func("init"); fn != nil {
-		p.add(fn)
+		p.Fns = appendWithLiterals(p.Fns, fn)
 	}
 	p.index()
 	return p
 }
 
-func (p *Program) add(fn *ssa.Function) {
-	p.Fns = append(p.Fns, fn)
-	for _, anon := range fn.AnonFuncs {
-		p.add(anon)
+// noteEmbedded records a variable whose text is a file of the package.
+func (p *Program) noteEmbedded(decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		spec, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			return
+		}
+		for _, doc := range []*ast.CommentGroup{decl.Doc, spec.Doc} {
+			if doc == nil {
+				continue
+			}
+			for _, c := range doc.List {
+				if file, ok := strings.CutPrefix(c.Text, "//go:embed "); ok {
+					p.embedded[p.Pass.TypesInfo.Defs[spec.Names[0]]] = file
+				}
+			}
+		}
 	}
+}
+
+func appendWithLiterals(fns []*ssa.Function, fn *ssa.Function) []*ssa.Function {
+	fns = append(fns, fn)
+	for _, anon := range fn.AnonFuncs {
+		fns = appendWithLiterals(fns, anon)
+	}
+	return fns
 }
 
 func (p *Program) index() {
 	var operands [16]*ssa.Value
 	var calls []Call
-	for _, fn := range p.Fns {
+	fns := slices.Clone(p.Fns)
+	instances := map[*ssa.Function]bool{} // of generic functions
+	for i := 0; i < len(fns); i++ {
+		fn := fns[i]
+		own := i < len(p.Fns)
 		for instr := range Instructions(fn) {
 			switch instr := instr.(type) {
 			case *ssa.MakeClosure:
@@ -127,9 +177,22 @@ func (p *Program) index() {
 					}
 				}
 			case ssa.CallInstruction:
-				calls = append(calls, Call{Fn: fn, Instr: instr})
+				if own {
+					calls = append(calls, Call{Fn: fn, Instr: instr})
+				}
+				if f := instr.Common().StaticCallee(); f != nil && f.Origin() != nil && len(f.Blocks) > 0 && !instances[f] {
+					instances[f] = true
+					fns = appendWithLiterals(fns, f)
+				}
+				for i, arg := range Args(instr.Common()) {
+					if f := FunctionOf(arg); f != nil {
+						p.passed[functionKey(f)] = append(p.passed[functionKey(f)], passedFunction{instr, i})
+					}
+				}
 			}
-			p.indexGlobals(instr, operands[:0])
+			if own {
+				p.indexGlobals(instr, operands[:0])
+			}
 		}
 	}
 	for _, c := range calls { // after the loop above, because p.Callee uses its results
@@ -162,8 +225,7 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				// The program stores the variable's address in a field such as QueueUrl. No
-				// code uses such a field to change the variable, so do not set
+				// No code uses such a field to change the variable, so do not set
 				// addressTaken.
 				continue
 			}

@@ -25,27 +25,7 @@ func Retries(obj *types.Func) bool {
 // RetryBody reports whether the program passes fn as an argument to a function, such as
 // retry.Do(fn), that calls fn again until fn succeeds.
 func (p *Program) RetryBody(fn *ssa.Function) bool {
-	values := []ssa.Value{fn}
-	for closureFn, made := range p.closures {
-		// A method value such as c.send is a closure of a generated function. This function
-		// differs from fn, but both have the same Object: the method.
-		if closureFn != fn && (closureFn.Object() == nil || closureFn.Object() != fn.Object()) {
-			continue
-		}
-		for _, m := range made {
-			values = append(values, m)
-		}
-	}
-	for _, v := range values {
-		for _, c := range p.Calls {
-			for i, arg := range Args(c.Instr.Common()) {
-				if (arg == v || Converted(arg) == v) && p.callsAgain(c, i) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.passed[functionKey(fn)], func(use passedFunction) bool { return p.callsAgain(use.call.Common(), use.arg) })
 }
 
 // callsAgain reports whether a call such as retry.Do(send) calls its argument again until
@@ -53,24 +33,25 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 //
 // callsAgain looks for the answer in the body of the called function, then in its
 // CallsFact, and finally in its name.
-func (p *Program) callsAgain(c Call, arg int) bool {
-	if fn := c.Body; fn != nil {
+func (p *Program) callsAgain(c *ssa.CallCommon, arg int) bool {
+	if fn := p.Body(c); fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {
 			return again
 		}
 	}
-	if c.Callee == nil {
+	callee := p.Callee(c)
+	if callee == nil {
 		return false
 	}
 	var fact CallsFact
-	if c.Callee.Pkg() != p.Pass.Pkg && p.Pass.ImportObjectFact(c.Callee, &fact) {
+	if callee.Pkg() != p.Pass.Pkg && p.Pass.ImportObjectFact(callee, &fact) {
 		for _, known := range fact.Params {
 			if known.Index == arg {
 				return known.Again
 			}
 		}
 	}
-	return Retries(c.Callee)
+	return Retries(callee)
 }
 
 // callsParamAgain reports whether the parameter fn.Params[param] is called again until the

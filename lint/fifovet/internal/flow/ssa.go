@@ -29,6 +29,14 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
+// Encloses reports whether inner is a function literal inside outer.
+func Encloses(outer, inner *ssa.Function) bool {
+	for inner != nil && inner != outer {
+		inner = inner.Parent()
+	}
+	return inner != nil
+}
+
 // Results yields the values that a function may return for one of its results. The
 // parameter `result` is the number of this result, from 0.
 //

@@ -122,8 +122,11 @@ func (t *Tracer) endAtPath(v ssa.Value, l Place) {
 }
 
 func (t *Tracer) Value(v ssa.Value, l Place) {
-	key := placeKey{v, l.Frame, l.Path.key(), l.Under.key(), l.Mixed, l.ignoreOrder || isSorted(v)}
+	key := placeKey{v: v, frame: l.Frame, path: l.Path.key(), under: l.Under.key(), mixed: l.Mixed, ignoreOrder: l.ignoreOrder || isSorted(v)}
 	l.ignoreOrder = key.ignoreOrder
+	if l.site != nil {
+		key.site = *l.site
+	}
 	if t.seen[key] || len(t.seen) > maxSteps {
 		return
 	}
@@ -136,8 +139,15 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 		t.InOrder = append(t.InOrder, v)
 	}
 
+	if t.followMethod(v, l) {
+		return
+	}
+	_, _, _, inFunction := partOf(l.Path)
 	switch v := v.(type) {
 	case *ssa.Const:
+		if inFunction {
+			return // nil, which the program does not call
+		}
 		o := Origin{Kind: FromConst, Root: v}
 		if v.Value != nil {
 			o.Text = v.Value.ExactString()
@@ -154,6 +164,8 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 		t.followGlobal(v, l)
 	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeSlice:
 		t.followWrites(v, l, true)
+	case *ssa.MakeChan:
+		t.followWrites(v, l, false)
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
@@ -190,11 +202,21 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 		t.binary(v, l)
 	case *ssa.UnOp:
 		if v.Op == token.ARROW {
-			t.followReceive(v, l)
+			t.followReceive(v, v.X, l)
 			return
 		}
 		t.Value(v.X, l)
+	case *ssa.Function:
+		if inFunction {
+			t.followFunction(v, l)
+		} else {
+			t.unknown(v, l)
+		}
 	case *ssa.MakeClosure:
+		if inFunction {
+			t.followFunction(v.Fn.(*ssa.Function), l)
+			return
+		}
 		t.unknown(v, l)
 		if t.Inputs {
 			for _, b := range v.Bindings {
@@ -217,6 +239,9 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	}
 	if receiptHandle(x.Type(), i) {
 		t.end(Origin{Kind: FromSource, Root: x, Text: "ReceiptHandle", Pos: x.Pos()}, l)
+		return
+	}
+	if _, _, _, ok := partOf(l.Path); ok && t.followFields(x, i, l) {
 		return
 	}
 	l.Path = l.Path.prepend(FieldName(x.Type(), i))
@@ -248,7 +273,7 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
 		// Keep only clocks and random sources: no other index makes the element random.
-		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
+		t.keep(n, FromSource)
 		for i := n; i < len(t.Origins); i++ {
 			// A random string of a fixed set is a choice. Random letters are not: a
 			// program may join many into a unique ID.
@@ -258,14 +283,22 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 }
 
 func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
-	if l.Frame != nil && l.Frame.Callee == v.Parent() {
+	outer := l
+	switch {
+	case l.Frame == nil || l.Frame.Callee != v.Parent() || l.Frame.Site == nil && l.Frame.receiver == nil:
+		if !t.followCallback(v, l) {
+			t.endAtPath(v, l)
+		}
+	case l.Frame.receiver != nil && v == v.Parent().Params[0]:
+		outer.Frame = l.Frame.env
+		t.Value(l.Frame.receiver, outer)
+	case l.Frame.Site == nil:
+		t.endAtPath(v, l)
+	default:
 		if arg := Argument(l.Frame.Site, v); arg != nil {
-			outer := l
 			outer.Frame = l.Frame.Parent
 			t.Value(arg, outer)
 		}
-	} else {
-		t.endAtPath(v, l)
 	}
 	t.followWrites(v, l, false)
 }
@@ -282,6 +315,9 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 	for _, m := range made {
 		outer := l
+		if l.Frame != nil && l.Frame.Callee == fn && l.Frame.held {
+			outer.Frame = l.Frame.env
+		}
 		// Find the call that entered the enclosing function. The frame becomes nil if
 		// there is none.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
@@ -291,41 +327,34 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// followReceive handles a value received from a channel. For a local channel, the trace
-// continues at the values sent to the channel. For any other channel, the trace ends.
-func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
-	ch := v.X
-	if load, ok := ch.(*ssa.UnOp); ok {
-		if cell := t.p.CellOf(load.X); cell != nil {
-			if val := OnlyStore(cell); val != nil {
-				ch = val
-			}
-		}
+// followReceive handles a value received from the channel ch. If the trace finds what the
+// program sends to the channel, it continues there.
+func (t *Tracer) followReceive(v, ch ssa.Value, l Place) {
+	n := len(t.Origins)
+	inner := l
+	inner.Path = l.Path.prepend(sent)
+	if len(inner.Path) <= maxPath {
+		t.Value(ch, inner)
 	}
-	hit := false
-	if made, ok := ch.(*ssa.MakeChan); ok {
-		for _, instr := range Referrers(made) {
-			if send, ok := instr.(*ssa.Send); ok && send.Chan == ssa.Value(made) {
-				hit = true
-				t.Value(send.X, l)
-			}
-		}
-	}
-	if !hit {
+	if !slices.ContainsFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromUnknown && !slices.Contains(o.Path, sent) }) {
+		t.Origins = t.Origins[:n]
 		t.endAtPath(v, l)
 	}
 }
 
 func (t *Tracer) Enter(site ssa.CallInstruction, fn *ssa.Function, parent *Frame) *Frame {
-	key := frameKey{site, parent}
-	if f := t.frames[key]; f != nil {
-		return f
+	return t.enter(frameKey{Site: site, Callee: fn, Parent: parent})
+}
+
+func (t *Tracer) enter(key frameKey) *Frame {
+	f := t.frames[key]
+	if f == nil {
+		f = &Frame{frameKey: key, depth: 1}
+		if key.Parent != nil {
+			f.depth = key.Parent.depth + 1
+		}
+		t.frames[key] = f
 	}
-	f := &Frame{Site: site, Callee: fn, Parent: parent, depth: 1}
-	if parent != nil {
-		f.depth = parent.depth + 1
-	}
-	t.frames[key] = f
 	return f
 }
 
@@ -356,7 +385,25 @@ func (t *Tracer) extract(v *ssa.Extract, l Place) {
 		if v.Index == 0 {
 			t.Value(tuple.X, l)
 		}
+	case *ssa.UnOp: // a receive
+		t.followReceived(v, tuple.X, 0, l)
+	case *ssa.Select:
+		at := 2
+		for _, s := range tuple.States {
+			if s.Dir == types.RecvOnly {
+				t.followReceived(v, s.Chan, at, l)
+				at++
+			}
+		}
 	default:
 		t.endAtPath(v, l)
+	}
+}
+
+// followReceived handles a part of the result of a receive or a select: the received value
+// is the part with the number at.
+func (t *Tracer) followReceived(v *ssa.Extract, ch ssa.Value, at int, l Place) {
+	if v.Index == at {
+		t.followReceive(v, ch, l)
 	}
 }

@@ -25,50 +25,10 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the functions that v may hold. The program must read v from an
-// unexported field of this package, or from a local variable that is set only once. If v
-// comes from another place, has parameters or may hold an unknown function, functionsIn
-// returns nil.
-func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
-	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
-		return nil
-	}
-	load, ok := v.(*ssa.UnOp)
-	if !ok {
-		return nil
-	}
-	var values []ssa.Value
-	switch addr := load.X.(type) {
-	case *ssa.FieldAddr:
-		f := fieldVar(addr)
-		if f == nil || f.Exported() || f.Pkg() != p.Pass.Pkg {
-			return nil
-		}
-		values = p.fieldFuncs[f]
-	case *ssa.Alloc, *ssa.FreeVar:
-		cell := p.CellOf(addr)
-		if cell == nil {
-			return nil
-		}
-		if val := OnlyStore(cell); val != nil {
-			values = []ssa.Value{val}
-		}
-	}
-	var fns []*ssa.Function
-	for _, val := range values {
-		fn := FunctionOf(val)
-		if fn == nil || len(fn.Blocks) == 0 {
-			return nil
-		}
-		fns = append(fns, fn)
-	}
-	return fns
-}
-
 // fieldVar returns the struct field whose address is addr.
 func fieldVar(addr *ssa.FieldAddr) *types.Var {
 	if s := StructOf(addr.X.Type()); s != nil && addr.Field < s.NumFields() {
-		return s.Field(addr.Field)
+		return s.Field(addr.Field).Origin()
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (p *Index) sinksAt(c flow.Call) []paramSink {
 func NewIndex(pass *analysis.Pass, sources flow.Sources) *Index {
 	sinks := func(obj *types.Func) bool { return pass.ImportObjectFact(obj, &SinkFact{}) }
 	return &Index{
-		Program: flow.Build(pass, flow.Options{Sources: sources, Keeps: IsSend, Sinks: sinks, Fixed: isURL}),
+		Program: flow.Build(pass, flow.Options{Sources: sources, Keeps: IsSend, Sinks: sinks, Fixed: isField}),
 		byRoot:  map[ssa.Value]*Message{}, sinks: map[any][]paramSink{},
 	}
 }

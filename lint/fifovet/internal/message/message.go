@@ -332,6 +332,9 @@ func (p *Index) linkBatches(messages []*Message) {
 	}
 }
 
+// InBatch reports whether the message is an entry of a batch.
+func (m *Message) InBatch() bool { return len(m.batches) > 0 }
+
 // SendCalls returns the calls that send the message, alone or in a batch.
 func (m *Message) SendCalls() []ssa.CallInstruction {
 	calls := m.sends

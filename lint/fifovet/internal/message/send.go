@@ -28,7 +28,9 @@ func IsSend(obj *types.Func) bool {
 	return false
 }
 
-func isURL(addr *ssa.FieldAddr) bool {
+// isField reports whether an address is a field of a message. The SDKs never write through
+// the pointers in these fields.
+func isField(addr *ssa.FieldAddr) bool {
 	s := ShapeOf(addr.X.Type())
-	return s != nil && s.Fields[flow.FieldName(addr.X.Type(), addr.Field)] == RoleURL
+	return s != nil && s.Fields[flow.FieldName(addr.X.Type(), addr.Field)] != RoleNone
 }

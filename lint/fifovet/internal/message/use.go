@@ -351,7 +351,7 @@ func (u *Use) Shared(o flow.Origin) bool {
 	}
 	if !u.many {
 		// A value computed outside of a function literal is the same in each call.
-		return at.Parent() != u.Fn && o.Frame == nil
+		return at.Parent() != u.Fn && o.Frame == nil && !flow.Encloses(u.Fn, at.Parent())
 	}
 	made, ok := u.M.Root.(ssa.Instruction)
 	if !ok || at.Parent() != made.Parent() {

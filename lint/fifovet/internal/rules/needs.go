@@ -2,6 +2,7 @@ package rules
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/types"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func nameMisleads(pass *analysis.Pass) bool {
 			if !ok {
 				continue
 			}
-			if flow.GuessedID(fn) {
+			if flow.GuessedID(fn) || mentionsQueue(pass, fn, decl.Body) {
 				return true
 			}
 			for param := range fn.Signature().Params().Variables() {
@@ -145,6 +146,23 @@ func nameMisleads(pass *analysis.Pass) bool {
 		}
 	}
 	return false
+}
+
+// mentionsQueue reports whether a function returns a text, and its body has a constant with
+// the name of a FIFO queue.
+func mentionsQueue(pass *analysis.Pass, fn *types.Func, body *ast.BlockStmt) bool {
+	if r := fn.Signature().Results(); r.Len() == 0 || !types.Identical(r.At(0).Type(), types.Typ[types.String]) {
+		return false
+	}
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok && !found {
+			value := pass.TypesInfo.Types[e].Value
+			found = value != nil && value.Kind() == constant.String && strings.HasSuffix(constant.StringVal(value), ".fifo")
+		}
+		return !found
+	})
+	return found
 }
 
 // calledInLoop reports whether a function value is called inside of a loop.
@@ -241,7 +259,7 @@ func returnsRandom(pass *analysis.Pass, randomObjects map[types.Object]bool) boo
 
 func returnsData(fn *types.Func) bool {
 	for v := range fn.Signature().Results().Variables() {
-		if flow.Carries(v.Type()) {
+		if flow.Yields(v.Type()) {
 			return true
 		}
 	}

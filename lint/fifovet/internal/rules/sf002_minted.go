@@ -189,7 +189,7 @@ func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 				}
 			case *ssa.Store:
 				if instr.Val == v {
-					if base := baseOf(instr.Addr); base != nil && walk(base) {
+					if base, ok := flow.BaseOf(instr.Addr).(*ssa.Alloc); ok && walk(base) {
 						return true
 					}
 				}
@@ -213,22 +213,4 @@ func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 		return false
 	}
 	return o.Root != nil && walk(o.Root)
-}
-
-// baseOf returns the local variable that an address belongs to, for example v for the
-// addresses of v, v.f and v[i]. For other addresses it returns nil.
-func baseOf(addr ssa.Value) ssa.Value {
-	for range flow.MaxUnwraps {
-		switch x := addr.(type) {
-		case *ssa.FieldAddr:
-			addr = x.X
-		case *ssa.IndexAddr:
-			addr = x.X
-		case *ssa.Alloc:
-			return x
-		default:
-			return nil
-		}
-	}
-	return nil
 }

@@ -30,7 +30,8 @@ func (p *audit) checkRetry(u *message.Use) {
 		return
 	}
 	for _, o := range u.Slice.Origins {
-		if o.Kind != flow.FromSource || o.Seeded || !u.Written(o) {
+		counter := o.Kind == flow.FromUnknown && isCounter(o.Root)
+		if o.Kind != flow.FromSource && !counter || o.Seeded || !u.Written(o) {
 			continue
 		}
 		sourceCall := o.At()
@@ -52,13 +53,29 @@ func (p *audit) checkRetry(u *message.Use) {
 				rule: remintedOnRetry, fn: sourceCall.Parent(), pos: sourceCall.Pos(), maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o),
 				text: fmt.Sprintf("%s runs again for each attempt (%s): a retry is stored twice; %s", o.Text, u.Field, once),
 			}
-			if loop.IsValid() && o.Frame == nil && try.sourceCall == sourceCall && u.Role != message.RoleBody {
+			if counter {
+				if _, minted := u.Slice.Any(flow.FromSource); minted {
+					break // another finding is about this value
+				}
+				f.fn, f.pos, f.arg, f.cause = u.Fn, u.Pos, u.Arg, valueCause{u.Pos}
+				f.text = u.Name() + " contains the number of the attempt: a retry is stored twice; leave the number out"
+			} else if loop.IsValid() && o.Frame == nil && try.sourceCall == sourceCall && u.Role != message.RoleBody {
 				f.fix, f.loop = fixHoist, loop
 			}
 			p.r.report(f)
 			break
 		}
 	}
+}
+
+// isCounter reports whether a value counts the rounds of a loop, or is a variable plus an
+// integer.
+func isCounter(v ssa.Value) bool {
+	switch v.(type) {
+	case *ssa.Phi, *ssa.BinOp:
+		return true
+	}
+	return false
 }
 
 // attempt is a send of a message with a value from a clock or random source.

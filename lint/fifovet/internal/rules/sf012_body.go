@@ -18,14 +18,14 @@ func (p *audit) volatileBody() {
 
 // checkBody reports each part of the body that comes from a clock, from a random source
 // or from a map's random order. A host name is permitted, because a retry comes from the
-// same host.
+// same host. A clock reading that an iterator yields is the time of an event.
 func (p *audit) checkBody(u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {
 			continue
 		}
 		switch {
-		case o.Kind == flow.FromSource && o.Text != "os.Hostname":
+		case o.Kind == flow.FromSource && o.Text != "os.Hostname" && !(o.Clock && o.Yielded()):
 			p.r.report(finding{
 				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o),
 				text: fmt.Sprintf("the body holds %s%s: a retry is stored twice; take it from the event",

@@ -1,23 +1,25 @@
 package rules
 
 import (
+	"go/token"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// sent is one sending call with the deduplication ID, the body and the queue of its
-// message.
+// sent is one message of a sending call.
 type sent struct {
-	id, body, url *message.Use
-	at            ssa.CallInstruction
+	id, body, group, url *message.Use
+	at                   ssa.CallInstruction
 }
 
-// oneIDTwoBodies checks rule SF016. It reports two sends on one path with the same
-// deduplication ID and different bodies, because SQS drops the second message.
+// oneIDTwoBodies checks rule SF016. It reports messages with the same deduplication ID and
+// different bodies, because SQS drops the second message: two sends on one path, two
+// entries of a batch, or the messages of a loop.
 func (p *audit) oneIDTwoBodies() {
 	byFunction := map[*ssa.Function][]sent{}
 	for _, s := range p.sends() {
@@ -25,45 +27,114 @@ func (p *audit) oneIDTwoBodies() {
 	}
 	for _, fn := range p.Fns {
 		for _, first := range byFunction[fn] {
+			p.oneIDInLoop(first)
 			for _, second := range byFunction[fn] {
-				if first.at == second.at || !follows(first.at, second.at) || !p.collide(first, second) {
+				if first.at == second.at && !sameBatch(first, second) || first.at != second.at && !follows(first.at, second.at) || !p.collide(first, second) {
 					continue
 				}
-				p.r.report(finding{
-					rule: oneIDTwoBodies, fn: second.id.Fn, pos: second.id.Pos, arg: second.id.Arg, maybe: second.id.Evidence == message.MaybeFIFO,
-					source: flow.Origin{Pos: first.id.Pos, Text: "the first message"}, name: second.id.Field, cause: valueCause{second.id.Pos},
-					text: second.id.Name() + " is also the ID of another body: SQS drops the second; give each event an ID",
-				})
+				f := second.finding(first.id.Pos, "the first message")
+				f.text = second.id.Name() + " is also the ID of another body: SQS drops the second; give each event an ID"
+				p.r.report(f)
 			}
 		}
 	}
 }
 
-// sends returns the calls in the package that send a message with a deduplication ID and a
-// body. It leaves out messages to standard queues and messages of package sqsfifo.
+func (s sent) finding(related token.Pos, text string) finding {
+	return finding{
+		rule: oneIDTwoBodies, fn: s.id.Fn, pos: s.id.Pos, arg: s.id.Arg, maybe: s.id.Evidence == message.MaybeFIFO,
+		source: flow.Origin{Pos: related, Text: text}, name: s.id.Field, cause: valueCause{s.id.Pos},
+	}
+}
+
+// oneIDInLoop reports a message that a loop sends, or adds to a batch, if the body is
+// another one in each round and the deduplication ID is not.
+func (p *audit) oneIDInLoop(s sent) {
+	in := s.at.Block()
+	if made, ok := rootOf(s); ok && s.id.M.InBatch() {
+		in = made.Block()
+	} else if !flow.RepeatsAfterSuccess(s.at) {
+		return
+	}
+	blocks := flow.Cycle(in)
+	varies := func(u *message.Use) bool { return u != nil && flow.Varies(u.Slice, blocks) }
+	if !blocks[in] || !flow.TakesNext(s.body.Slice, blocks) || varies(s.id) || varies(s.url) {
+		return
+	}
+	if args := flow.Args(s.at.Common()); len(args) > 0 && flow.Varies(p.Trace(args[0], nil, false), blocks) {
+		return // each round has another client
+	}
+	given := false
+	for _, o := range s.id.Slice.Origins {
+		if o.Kind != flow.FromConst && o.Kind != flow.FromPath {
+			return
+		}
+		given = given || o.Kind == flow.FromPath
+	}
+	if !given {
+		return
+	}
+	f := s.finding(s.body.Pos, "the body of each round")
+	f.text = s.id.Name() + " is the same in each round of the loop, the body is not: SQS drops all but the first; give each event an ID"
+	if varies(s.group) {
+		f.lower(lint.Warning) // the queue may compare the IDs of one group only
+	}
+	p.r.report(f)
+}
+
+func rootOf(s sent) (ssa.Instruction, bool) {
+	if s.id.M == nil {
+		return nil, false
+	}
+	made, ok := s.id.M.Root.(ssa.Instruction)
+	return made, ok
+}
+
+// sameBatch reports whether two messages are entries of one batch on one path, the first
+// before the second.
+func sameBatch(first, second sent) bool {
+	a, ok := rootOf(first)
+	b, also := rootOf(second)
+	return ok && also && a != b && first.id.Pos < second.id.Pos && a.Parent() == b.Parent() && (a.Block().Dominates(b.Block()) || b.Block().Dominates(a.Block()))
+}
+
+// sends returns the messages in the package that have a deduplication ID and a body, with
+// the calls that send them. It leaves out messages to standard queues and messages of
+// package sqsfifo.
 func (p *audit) sends() []sent {
+	type key struct {
+		at ssa.CallInstruction
+		m  *message.Message
+	}
 	var found []sent
-	index := map[any]int{}
+	index := map[key]int{}
+	urls := map[ssa.CallInstruction]*message.Use{}
 	for _, u := range p.uses {
 		if u.Evidence == message.NotFIFO && u.Role != message.RoleURL || u.M != nil && u.M.Shape.Sdk {
 			continue
 		}
 		for _, at := range u.SendCalls() {
-			i, ok := index[at]
+			if u.Role == message.RoleURL {
+				urls[at] = u
+				continue
+			}
+			i, ok := index[key{at, u.M}]
 			if !ok {
 				i = len(found)
-				index[at], found = i, append(found, sent{at: at})
+				index[key{at, u.M}], found = i, append(found, sent{at: at})
 			}
-			s := &found[i]
-			switch u.Role {
+			switch s := &found[i]; u.Role {
 			case message.RoleDedup:
 				s.id = u
 			case message.RoleBody:
 				s.body = u
-			case message.RoleURL:
-				s.url = u
+			case message.RoleGroup:
+				s.group = u
 			}
 		}
+	}
+	for i := range found {
+		found[i].url = urls[found[i].at]
 	}
 	return slices.DeleteFunc(found, func(s sent) bool { return s.id == nil || s.body == nil })
 }
@@ -74,7 +145,7 @@ func (p *audit) collide(a, b sent) bool {
 	if a.url == nil != (b.url == nil) {
 		return false
 	}
-	if a.url != nil {
+	if a.url != b.url {
 		if same, known := sameOrigins(a.url, b.url); !same || !known {
 			return false
 		}

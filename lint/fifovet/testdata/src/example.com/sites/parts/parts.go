@@ -1,0 +1,338 @@
+// Package parts has call sites with values from parts of other values: from functions, // want package:"reach"
+// iterators, interfaces and channels.
+package parts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+
+	"example.com/sites/parts/lib"
+)
+
+type parcel struct{ ID, Text string }
+
+type depot struct {
+	client *sqs.Client
+	ticket func() string
+	office *lib.Office
+}
+
+func input(id, text string) *sqs.SendMessageInput {
+	return &sqs.SendMessageInput{QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id}
+}
+
+func openDepot(c *sqs.Client) *depot { return &depot{client: c, ticket: uuid.NewString} }
+
+// site function in a field: wrong SF002
+func (d *depot) field(ctx context.Context, p parcel) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(d.ticket()), // want `SF002: MessageDeduplicationId comes from uuid.NewString`
+	})
+	return err
+}
+
+// site two IDs of one function of another package: wrong SF002
+func (d *depot) made(ctx context.Context, p, q parcel) error {
+	of := lib.Maker()
+	for _, in := range []*sqs.SendMessageInput{
+		{QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(of())}, // want `SF002: MessageDeduplicationId comes from lib.Maker`
+		{QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &q.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(of())}, // want `SF002: MessageDeduplicationId comes from lib.Maker`
+	} {
+		if _, err := d.client.SendMessage(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site declared function of another package as a value: wrong SF002
+func (d *depot) direct(ctx context.Context, p parcel) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(lib.Direct()()), // want `SF002`
+	})
+	return err
+}
+
+// site iterator of another package: wrong SF002
+func (d *depot) tokens(ctx context.Context, p parcel) error {
+	for id := range lib.Tokens() {
+		_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id, // want `SF002: MessageDeduplicationId comes from lib.Tokens`
+		})
+		return err
+	}
+	return nil
+}
+
+// site getter of another package: wrong SF002
+func (d *depot) getter(ctx context.Context, p parcel) error {
+	t := lib.NewTicket()
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(t.Number()), // want `SF002`
+	})
+	return err
+}
+
+// site getter of a ticket for the event: right
+func (d *depot) ticketOf(ctx context.Context, p parcel) error {
+	t := lib.TicketOf(p.ID)
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String(t.Number()),
+	})
+	return err
+}
+
+type fresh struct{ id string }
+
+func (f fresh) Key() string { return f.id } // want Key:`getter\.id`
+
+type kept struct{ parcel }
+
+func (k kept) Key() string { return k.ID } // want Key:`getter\.parcel\.ID`
+
+// site method of a type parameter of another package: wrong SF002
+func (d *depot) typed(ctx context.Context, p parcel) error {
+	return lib.Send(ctx, d.client, fresh{uuid.NewString()}, p.Text) // want `SF002`
+}
+
+// site stable method of a type parameter: right
+func (d *depot) typedRight(ctx context.Context, p parcel) error {
+	return lib.Send(ctx, d.client, kept{p}, p.Text)
+}
+
+//go:embed hello.json
+var hello string
+
+// site embedded body: wrong SF004
+func (d *depot) embedded(ctx context.Context) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageGroupId: aws.String("g"), MessageBody: &hello, // want `SF004: the body is the constant "file hello.json"`
+	})
+	return err
+}
+
+// site send without a group to a queue of another package: wrong SF009
+func (d *depot) named(ctx context.Context, p parcel) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text}) // want `SF009`
+	return err
+}
+
+func ids() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for range 3 {
+			if !yield(uuid.NewString()) {
+				return
+			}
+		}
+	}
+}
+
+// site collected iterator: wrong SF002
+func (d *depot) collected(ctx context.Context, p parcel) error {
+	_, err := d.client.SendMessage(ctx, input(slices.Collect(ids())[0], p.Text)) // want `SF002`
+	return err
+}
+
+// site attempts by an iterator: wrong SF006
+func (d *depot) attempts(ctx context.Context, p parcel) error {
+	var err error
+	for range lib.Retries(3) {
+		id := uuid.NewString() // want `SF006: uuid.NewString runs again for each attempt`
+		_, err = d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id,
+		})
+		if err == nil {
+			break
+		}
+	}
+	return err
+}
+
+// site one ID before attempts by an iterator: right
+func (d *depot) attemptsRight(ctx context.Context, p parcel) error {
+	var err error
+	for range lib.Retries(3) {
+		_, err = d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &p.ID,
+		})
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// site number of the attempt: wrong SF006
+func (d *depot) numbered(ctx context.Context, p parcel) error {
+	var err error
+	for attempt := range 5 {
+		_, err = d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &p.Text, MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: aws.String(fmt.Sprintf("%s-%d", p.ID, attempt)), // want `SF006: MessageDeduplicationId contains the number of the attempt`
+		})
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// site number of the attempt in the body: wrong SF006
+func (d *depot) numberedBody(ctx context.Context, p parcel) error {
+	var err error
+	for attempt := 0; attempt < 5; attempt++ {
+		_, err = d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageGroupId: aws.String("g"),
+			MessageBody: aws.String(p.Text + strconv.Itoa(attempt)), // want `SF006: MessageBody contains the number of the attempt`
+		})
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// site number of the line: right
+func (d *depot) lines(ctx context.Context, p parcel, lines []string) error {
+	var failed error
+	for i, line := range lines {
+		_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &line, MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: aws.String(fmt.Sprintf("%s-%d", p.ID, i)),
+		})
+		if err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// site one ID for a batch: wrong SF016
+func (d *depot) batch(ctx context.Context, request string, bodies []string) error {
+	var entries []types.SendMessageBatchRequestEntry
+	for i, b := range bodies {
+		entries = append(entries, types.SendMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), MessageBody: &b, MessageGroupId: aws.String("g"), MessageDeduplicationId: &request, // want `SF016: MessageDeduplicationId is the same in each round`
+		})
+	}
+	out, err := d.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(lib.OrdersURL()), Entries: entries})
+	if err == nil && len(out.Failed) > 0 {
+		return errors.New("refused")
+	}
+	return err
+}
+
+// site two entries of one batch: wrong SF016
+func (d *depot) entries(ctx context.Context, p parcel) error {
+	out, err := d.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
+		QueueUrl: aws.String(lib.OrdersURL()),
+		Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("a"), MessageBody: aws.String("packed " + p.ID), MessageGroupId: aws.String("g"), MessageDeduplicationId: &p.ID},
+			{Id: aws.String("b"), MessageBody: aws.String("sent " + p.ID), MessageGroupId: aws.String("g"), MessageDeduplicationId: &p.ID}, // want `SF016: MessageDeduplicationId is also the ID of another body`
+		},
+	})
+	if err == nil && len(out.Failed) > 0 {
+		return errors.New("refused")
+	}
+	return err
+}
+
+// site one ID for a range over an iterator: wrong SF016
+func (d *depot) each(ctx context.Context, request string, bodies iter.Seq[string]) error {
+	for b := range bodies {
+		_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &b, MessageGroupId: aws.String("g"), MessageDeduplicationId: &request, // want `SF016: MessageDeduplicationId is the same in each round`
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site chain of calls through another package: wrong SF016
+func (d *depot) chain(ctx context.Context, p parcel) error {
+	if err := d.office.Post(ctx, p.ID, "packed "+p.Text); err != nil {
+		return err
+	}
+	return d.office.Post(ctx, p.ID, "sent "+p.Text) // want `SF016`
+}
+
+// site one ID in a loop of calls of another package: wrong SF016
+func (d *depot) calls(ctx context.Context, request string, bodies []string) error {
+	for _, b := range bodies {
+		if err := d.office.Post(ctx, request, b); err != nil { // want `SF016`
+			return err
+		}
+	}
+	return nil
+}
+
+// site ID of each element: right
+func (d *depot) elements(ctx context.Context, parcels []parcel) error {
+	for _, p := range parcels {
+		if err := d.office.Post(ctx, p.ID, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site counter of the loop: right
+func (d *depot) counted(ctx context.Context, request string, bodies []string) error {
+	n := 0
+	for _, b := range bodies {
+		n++
+		if err := d.office.Post(ctx, request+strconv.Itoa(n), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type numbers struct{ last int }
+
+func (n *numbers) next() string { n.last++; return strconv.Itoa(n.last) }
+
+// site counter in a struct: right
+func (d *depot) countedByStruct(ctx context.Context, request string, n *numbers, bodies []string) error {
+	for _, b := range bodies {
+		if err := d.office.Post(ctx, request+n.next(), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site one body for each queue: right
+func (d *depot) queues(ctx context.Context, id string, urls []string) error {
+	for _, url := range urls {
+		_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &url, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site retry with another body: right
+func (d *depot) retried(ctx context.Context, id string, bodies []string) error {
+	var err error
+	for _, b := range bodies {
+		_, err = d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &b, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id})
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
