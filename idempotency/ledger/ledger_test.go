@@ -99,6 +99,15 @@ func TestVerify(t *testing.T) {
 	if want := (ledger.Report{Head: head(lines, 3), Seals: 2, Entries: 5, Confirmed: 2}); err != nil || !reflect.DeepEqual(report, want) {
 		t.Errorf("after a head: got %+v, %v, want %+v", report, err, want)
 	}
+	early := ledger.Head{N: 1, Hash: ledger.Hash{9}}
+	report, err = ledger.VerifyAfter(head(lines, 2), each(lines[6:]), early, head(lines, 1), head(lines, 3))
+	if err == nil || len(report.Faults) != 2 || report.Faults[0].Kind != ledger.Uncompared || report.Faults[1].Kind != ledger.Uncompared || report.Confirmed != 3 {
+		t.Errorf("heads before the beginning: got %+v, %v, want a fault for each", report, err)
+	}
+	report, err = ledger.Verify(each(lines[:4]), head(lines, 2), head(lines, 3))
+	if err == nil || len(report.Faults) != 2 {
+		t.Errorf("heads after the end: got %+v, %v, want a fault for each", report, err)
+	}
 	other := ledger.Head{N: 1, Hash: ledger.Hash{9}}
 	if _, err := ledger.VerifyAfter(other, each(lines[4:])); err == nil {
 		t.Error("lines after another head were accepted")

@@ -24,11 +24,16 @@ const (
 
 	// Truncated: the ledger ends before a head given by the caller.
 	Truncated
+
+	// Uncompared: a head given by the caller was not compared, because its seal is not
+	// among the verified ones. The ledger was trimmed after this seal, or somebody hides
+	// an edit before it.
+	Uncompared
 )
 
 // String returns the kind in lower case.
 func (k Kind) String() string {
-	names := [...]string{"", "altered", "dropped", "inserted", "swapped", "truncated"}
+	names := [...]string{"", "altered", "dropped", "inserted", "swapped", "truncated", "uncompared"}
 	if k > 0 && int(k) < len(names) {
 		return names[k]
 	}

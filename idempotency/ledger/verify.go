@@ -38,7 +38,8 @@ const MaxFaults = 100
 
 // Verify checks a whole ledger, from [Read] or a store. It recomputes the ledger's hashes
 // and compares them with keptHeads: heads (seal number and hash) kept by the caller
-// outside of the database.
+// outside of the database. A head that cannot be compared is a fault, for example the head
+// of a seal before the beginning of a trimmed ledger.
 //
 // If a line cannot be read, Verify stops, and the report covers only the earlier lines.
 // The returned error is the first [*TamperError] of Report.Faults or, without faults, the
@@ -78,10 +79,10 @@ func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head)
 		}
 	}
 	v.checkEntries(false)
-	if len(v.keptHeads) > 0 {
+	for _, kept := range v.keptHeads {
 		v.add(&TamperError{
 			Kind: Truncated, Seal: v.report.Head.N + 1,
-			Rule: fmt.Sprintf("the head of seal %d was kept, and the ledger ends at seal %d", v.keptHeads[len(v.keptHeads)-1].N, v.report.Head.N),
+			Rule: fmt.Sprintf("the head of seal %d was kept, and the ledger ends at seal %d", kept.N, v.report.Head.N),
 		})
 	}
 	return v.report, v.first()
@@ -124,6 +125,8 @@ func (v *verifier) readLine(l Line) error {
 		return nil
 	case l.Entry == nil:
 		return errors.New("ledger: a line is either a seal or an entry")
+	case v.current == nil && v.malformed[l.Entry.Place]: // already reported
+		return nil
 	case v.current == nil:
 		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
 		return nil
@@ -279,7 +282,7 @@ func (v *verifier) mismatch(i int) *TamperError {
 
 // A head is the number and hash of a seal. compareKeptHeads compares the head of the last
 // checked seal with the caller's copy in v.keptHeads, if any. It removes the copies for
-// all checked seals.
+// all checked seals. A copy whose seal is not in the lines is a fault.
 func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {
@@ -289,6 +292,11 @@ func (v *verifier) compareKeptHeads(line int) {
 			v.add(&TamperError{
 				Kind: Altered, Seal: a.N, Line: line,
 				Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Confirmed),
+			})
+		default:
+			v.add(&TamperError{
+				Kind: Uncompared, Seal: a.N, Line: line,
+				Rule: "its head was kept, and the seal is not among the verified ones; verify the export that has the seal, with this head",
 			})
 		}
 		v.keptHeads = v.keptHeads[1:]

@@ -165,12 +165,15 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 }
 
 // Verify checks the hashes of all seals and their entries. If [Ledger.Trim] has deleted a
-// part of the ledger, Verify begins after this part. On PostgreSQL it does not read
-// entries that are not sealed yet.
+// part of the ledger, Verify begins after this part, and an entry that is left of this
+// part is a fault: after an interrupted Trim, call Trim again. On PostgreSQL Verify does
+// not read entries that are not sealed yet.
 //
 // The caller may have stored heads outside of the database; a head is the number and the
 // hash of a seal. If these heads are passed as keptHeads, Verify also checks that the
-// ledger still has their seals.
+// ledger still has their seals. After a trim, pass the head of the trim and later heads:
+// earlier heads cannot be compared here, and each of them is a fault. Verify the exports
+// with them.
 //
 // The error is a [*ledger.TamperError] for the first fault, or a database error. The
 // report has up to [ledger.MaxFaults] faults.
@@ -179,9 +182,36 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 	if err != nil {
 		return ledger.Report{}, err
 	}
-	report, err := ledger.VerifyAfter(from, l.Lines(ctx, from), keptHeads...)
+	report, err := ledger.VerifyAfter(from, l.linesWithRest(ctx, from), keptHeads...)
 	report.Trimmed = from.N
 	return report, err
+}
+
+// linesWithRest yields the lines after the seal of the given head. Before them it yields
+// an entry that is left before this seal, if any, with an error: only a role that can
+// change idempotency_meta is needed to make a ledger look trimmed.
+func (l *Ledger) linesWithRest(ctx context.Context, trimmed ledger.Head) iter.Seq2[ledger.Line, error] {
+	return func(yield func(ledger.Line, error) bool) {
+		end, err := l.positionAfter(ctx, trimmed)
+		var rest []ledgerRow
+		if err == nil && trimmed.N > 0 {
+			start := position{epoch: math.MinInt64, Place: ledger.Place{Transaction: math.MinInt64, Seq: math.MinInt64}}
+			rest, err = l.engine.rows(ctx, l.db, start, end, 1)
+		}
+		if err != nil {
+			yield(ledger.Line{}, err)
+			return
+		}
+		for _, r := range rest {
+			if !yield(ledger.Line{Entry: &ledger.Entry{Place: r.Place}}, &ledger.TamperError{
+				Kind: ledger.Inserted, Seal: trimmed.N, Seq: r.Seq,
+				Rule: "the ledger is marked as trimmed to this seal, and the entry is still there: a trim did not end, so call Trim again, or somebody has changed the mark",
+			}) {
+				return
+			}
+		}
+		l.Lines(ctx, trimmed)(yield)
+	}
 }
 
 // Export writes all seals after the seal with the given head (number and hash), each

@@ -71,7 +71,7 @@ func TestTrim(t *testing.T) {
 		rest := entries / 100
 		end := remark(t, l, k, rest)
 		begin = time.Now()
-		report := verify(t, l, early, last, end)
+		report := verify(t, l, last, end)
 		after := time.Since(begin)
 		if report.Entries != int64(rest) || report.Trimmed != last.N || report.Confirmed != end.N {
 			t.Errorf("got %+v, want %d entries after seal %d", report, rest, last.N)
@@ -90,6 +90,12 @@ func TestTrim(t *testing.T) {
 		whole, err := ledger.Verify(ledger.Read(io.MultiReader(&first, &second)), early, last, end)
 		if err != nil || whole.Entries != int64(entries+rest) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
+		}
+
+		// The head of a seal before the trim is not compared, and Verify says so.
+		var uncompared *ledger.TamperError
+		if report, err := l.Verify(t.Context(), early, last, end); !errors.As(err, &uncompared) || uncompared.Kind != ledger.Uncompared || uncompared.Seal != early.N || len(report.Faults) != 1 {
+			t.Errorf("a head before the trim: got %v", err)
 		}
 
 		// A forged ledger may look like a trimmed ledger. A head that was stored elsewhere
@@ -114,6 +120,49 @@ func TestTrim(t *testing.T) {
 			var tampered *ledger.TamperError
 			if report, err := l.Verify(t.Context()); !errors.As(err, &tampered) || tampered.Kind != ledger.Dropped || len(report.Faults) != 1 {
 				t.Errorf("an entry after the trimmed seal is missing: got %v", err)
+			}
+		}
+	})
+}
+
+// Somebody edits an entry and marks the ledger as trimmed after it. Verify finds an entry
+// that is left before the trim. If these entries were deleted, Verify names the kept heads
+// that it cannot compare.
+func TestMarkedAsTrimmed(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		db := d.open(t)
+		l := d.store(t, sqlstore.Config{DB: db, Ledger: true}).Ledger()
+		k := sealer(t, l)
+		heads := []ledger.Head{remark(t, l, k, 3), remark(t, l, k, 3), remark(t, l, k, 3)}
+		verify(t, l, heads...)
+		triggers := []string{`DROP TRIGGER idempotency_ledger_update`, `DROP TRIGGER idempotency_ledger_delete`}
+		if d.dialect == sqlstore.PostgreSQL {
+			triggers = []string{`DROP TRIGGER idempotency_ledger_append_only ON idempotency_ledger`, `DROP TRIGGER idempotency_ledger_delete ON idempotency_ledger`}
+		}
+		exec := func(statements ...string) {
+			for _, statement := range statements {
+				if _, err := db.Exec(statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		exec(triggers...)
+		exec(`UPDATE idempotency_ledger SET note = 'rule 8' WHERE seq = (SELECT min(seq) FROM idempotency_ledger)`,
+			fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'trimmed'`, heads[2].N))
+		for _, kept := range [][]ledger.Head{nil, heads[2:]} {
+			var left *ledger.TamperError
+			if report, err := l.Verify(t.Context(), kept...); !errors.As(err, &left) || left.Kind != ledger.Inserted || len(report.Faults) != 1 {
+				t.Errorf("with entries before the trim: got %v", err)
+			}
+		}
+		exec(`DELETE FROM idempotency_ledger`)
+		report, err := l.Verify(t.Context(), heads...)
+		if err == nil || len(report.Faults) != 2 {
+			t.Fatalf("got %v and %d faults, want one for each head before the trim", err, len(report.Faults))
+		}
+		for i, fault := range report.Faults {
+			if fault.Kind != ledger.Uncompared || fault.Seal != heads[i].N {
+				t.Errorf("got %v, want the head of seal %d", fault, heads[i].N)
 			}
 		}
 	})
