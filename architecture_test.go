@@ -74,7 +74,7 @@ func TestArrows(t *testing.T) {
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/queueurl":  nil,
 		"./internal/sourceuri": nil,
-		"./internal/foreign":   nil,
+		"./internal/foreign":   {"internal/queueurl"},
 		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/window"},
 		"./internal/window":    nil,
 		"./internal/sqldb":     {"idempotency"},

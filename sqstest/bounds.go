@@ -5,6 +5,7 @@ package sqstest
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 )
 
@@ -45,8 +46,12 @@ const (
 // usage counts the messages and bytes in the queues of a server. A nil usage has no
 // limits.
 type usage struct {
-	server          *Server
-	bounds          Bounds
+	server *Server
+	bounds Bounds
+	// sending is locked during a send to any queue, so that parallel sends do not exceed the
+	// bounds together. Lock order: sending before the mutexes of queues.
+	sending sync.Mutex
+
 	messages, bytes atomic.Int64
 	forgotten       atomic.Int64 // deleted messages that queues have forgotten
 }
@@ -95,11 +100,9 @@ func (q *Queue) countIn(u *usage) {
 // f again if any queue has forgotten messages meanwhile. The caller holds no lock.
 func withRoom[O any](q *Queue, f func() (O, error)) (O, error) {
 	for {
-		q.mu.Lock()
 		u := q.usage.Load()
 		before := u.countForgotten()
-		out, err := f()
-		q.mu.Unlock()
+		out, err := locked(q, u, f)
 		var full *apiError
 		if u == nil || !errors.As(err, &full) || full.class != overLimit {
 			return out, err
@@ -109,6 +112,17 @@ func withRoom[O any](q *Queue, f func() (O, error)) (O, error) {
 			return out, err
 		}
 	}
+}
+
+// locked calls f with q.mu locked and, if the server has limits, with u.sending locked.
+func locked[O any](q *Queue, u *usage, f func() (O, error)) (O, error) {
+	if u != nil {
+		u.sending.Lock()
+		defer u.sending.Unlock()
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return f()
 }
 
 // makeRoom removes expired messages from all queues of the server, and forgets deleted

@@ -160,3 +160,31 @@ func TestMemoryIsFlat(t *testing.T) {
 		assert.Less(t, after, before+before/4+8<<20, "%d bytes before, %d after", before, after)
 	})
 }
+
+// Parallel sends to different queues do not exceed the bounds together.
+func TestBoundsOfParallelQueues(t *testing.T) {
+	for range 20 {
+		var queues []*sqstest.Queue
+		for i := range 8 {
+			q, err := sqstest.NewQueue(sqstest.Config{Name: strconv.Itoa(i) + ".fifo"})
+			require.NoError(t, err)
+			queues = append(queues, q)
+		}
+		s := sqstest.NewServer(queues...)
+		s.SetBounds(sqstest.Bounds{Messages: 100})
+		var senders sync.WaitGroup
+		for _, q := range queues {
+			senders.Go(func() {
+				for i := range 30 {
+					_, _ = q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String(strconv.Itoa(i)), MessageGroupId: aws.String("g")})
+				}
+			})
+		}
+		senders.Wait()
+		stored := 0
+		for _, q := range queues {
+			stored += len(q.Messages())
+		}
+		require.Equal(t, 100, stored)
+	}
+}

@@ -30,6 +30,7 @@ type message struct {
 	group      *group
 	prev, next *message
 	deleted    bool
+	moved      bool // deleted here because it moved to another queue
 
 	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message.
 	hiddenIndex int
@@ -218,6 +219,12 @@ func (d *delivery) remove(m *message) {
 		delete(d.groups, m.GroupID)
 	}
 	d.wake()
+}
+
+// removeMoved removes m, which moves to another queue.
+func (d *delivery) removeMoved(m *message) {
+	d.remove(m)
+	m.moved = true
 }
 
 // clear removes every message permanently. It is the only operation that visits all

@@ -125,12 +125,14 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 // called settle.
 func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	switch {
-	case r.message.deleted:
+	case r.message.deleted && !r.message.moved:
 		return nil
-	case q.settings.Load().fifo && !r.inFlight(): // only FIFO queues refuse an expired handle (F-098)
+	case q.settings.Load().fifo && !r.inFlight(): // only FIFO queues refuse an expired handle (F-098), also after a move (F-154)
 		return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 	}
-	q.remove(r.message)
+	if !r.message.deleted {
+		q.remove(r.message)
+	}
 	return nil
 }
 

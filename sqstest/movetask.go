@@ -113,7 +113,7 @@ func (t *moveTask) step() (moved, wait bool) {
 	if t.source.oldestReady() != m {
 		return true, false // a receive took m while the source was unlocked; try again
 	}
-	t.source.remove(m)
+	t.source.removeMoved(m)
 	// The queue may drop m as a duplicate. Such a message does not count as moved (F-113).
 	if to.addMovedBack(m) {
 		t.moved++

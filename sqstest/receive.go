@@ -158,7 +158,7 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		var dead []*message
 		taken, dead = q.take(now, limit, maxReceives, visibility)
 		for _, m := range dead {
-			q.remove(m)
+			q.removeMoved(m)
 			deadLetters.addDeadLetter(m, q.config.Name)
 		}
 		q.attempts.remember(attempt, now, taken)

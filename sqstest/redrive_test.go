@@ -60,6 +60,19 @@ func TestDeadLetters(t *testing.T) {
 				"MessageGroupId": "g", "MessageDeduplicationId": *sent.MessageId, "DeadLetterQueueSourceArn": source.queue.ARN(),
 			}, got[0].Attributes)
 		}},
+		{"F-154 an expired handle does not delete a message that has moved", func(o testAccount) {
+			source, dlq := o.withDeadLetters()
+			source.send(msg{body: "a", group: "g"})
+			got := source.receive(1)
+			time.Sleep(30 * time.Second)
+			expired := "Value " + *got[0].ReceiptHandle + " for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+			source.refused(source.tryDelete(got[0]), "InvalidParameterValue", expired)
+			source.receive(1)
+			require.Equal(o, []string{"a"}, dlq.stored(), "the message has moved")
+			source.refused(source.tryDelete(got[0]), "InvalidParameterValue", expired)
+			dlq.delete(dlq.receive(1)...)
+			source.refused(source.tryDelete(got[0]), "InvalidParameterValue", expired)
+		}},
 		{"F-111 the new id is taken in the dead-letter queue, also after deletion", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			sent := source.send(msg{body: "a", group: "g"})

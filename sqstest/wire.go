@@ -1,8 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Member names are matched case-insensitively, the last of repeated members counts, and
-//     an escaped lone surrogate becomes U+FFFD.
+//   - Member names are matched case-insensitively, and the last of repeated members counts.
+//   - An escaped lone surrogate is treated like U+FFFF, another forbidden character (F-155).
 //   - The attributes of a message have the recorded order (F-148). AWSTraceHeader and
 //     DeadLetterQueueSourceArn were not recorded and come last.
 //   - All other members are in alphabetical order, as recorded. The order of a queue's
@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -35,7 +37,7 @@ func decode(body []byte, in any) error {
 	if !utf8.Valid(body) {
 		return serializationFailed.because("The request is not valid UTF-8.") // unrecorded
 	}
-	err := json.Unmarshal(body, in)
+	err := json.Unmarshal(withoutLoneSurrogates(body), in)
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	switch { // unrecorded
@@ -49,6 +51,44 @@ func decode(body []byte, in any) error {
 		return serializationFailed.because("The request is a JSON %s and not an object.", wrong.Value)
 	}
 	return serializationFailed.because("The request cannot be read.") // such as bad base64
+}
+
+// withoutLoneSurrogates replaces each escaped lone surrogate, such as \\ud800, by \\uffff.
+// Package json would replace it by U+FFFD, which SQS accepts, and two texts would become
+// equal.
+func withoutLoneSurrogates(body []byte) []byte {
+	// escaped returns the UTF-16 unit of the escape at index i, or 0 if there is none.
+	escaped := func(i int) rune {
+		if len(body) < i+6 || body[i] != '\\' || body[i+1] != 'u' {
+			return 0
+		}
+		n, err := strconv.ParseUint(string(body[i+2:i+6]), 16, 16)
+		if err != nil {
+			return 0
+		}
+		return rune(n)
+	}
+	cloned := false
+	for i := 0; i < len(body); i++ {
+		next := bytes.IndexByte(body[i:], '\\')
+		if next < 0 {
+			break
+		}
+		i += next
+		switch r := escaped(i); {
+		case !utf16.IsSurrogate(r):
+			i++ // the escaped character may be a backslash
+		case utf16.DecodeRune(r, escaped(i+6)) != utf8.RuneError:
+			i += 11
+		default:
+			if !cloned {
+				body, cloned = bytes.Clone(body), true
+			}
+			copy(body[i+2:], "ffff")
+			i += 5
+		}
+	}
+	return body
 }
 
 // encode encodes the output of a request as one line of JSON, without escapes for HTML and

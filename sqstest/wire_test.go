@@ -69,6 +69,25 @@ func TestWire(t *testing.T) {
 		assert.Equal(t, headerNames(first), headerNames(again))
 		assert.Equal(t, first.StatusCode, again.StatusCode)
 	})
+	t.Run("F-155 a lone surrogate is refused, in bodies and in attributes", func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		s := sqstest.NewServer(q)
+		for _, body := range []string{`\ud800x`, `x\uDBFF`, `\udc00\ud800`, `\ud83d\\ude00`} {
+			r := post(t, s, "SendMessage", `{"QueueUrl":"events.fifo","MessageGroupId":"g","MessageBody":"`+body+`"}`)
+			assert.Equal(t, 400, r.StatusCode, body)
+			assert.Contains(t, text(t, r), "InvalidMessageContents", body)
+			r = post(t, s, "SendMessage", `{"QueueUrl":"events.fifo","MessageGroupId":"g","MessageBody":"a","MessageAttributes":{"k":{"DataType":"String","StringValue":"`+body+`"}}}`)
+			assert.Equal(t, 400, r.StatusCode, body)
+			r = post(t, s, "SendMessageBatch", `{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"`+body+`","MessageGroupId":"g"}]}`)
+			assert.NotContains(t, text(t, r), "Successful", body)
+		}
+		assert.Empty(t, q.Messages())
+		for _, body := range []string{`\ud83d\ude00`, `\\ud800`, `\n\ufffd`} {
+			r := post(t, s, "SendMessage", `{"QueueUrl":"events.fifo","MessageGroupId":"g","MessageBody":"`+body+`"}`)
+			assert.Equal(t, 200, r.StatusCode, body)
+		}
+		assert.Equal(t, "\U0001f600", q.Messages()[0].Body)
+	})
 	t.Run("F-060 a batch without failures", func(t *testing.T) {
 		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 		r := post(t, s, "SendMessageBatch", `{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g"},{"Id":"2","MessageBody":"b","MessageGroupId":"g"}]}`)

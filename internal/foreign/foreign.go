@@ -2,8 +2,7 @@
 // this module, such as a client or a store. Such a text may quote part of an event. The quote
 // may be escaped or cut, so it cannot be found and removed reliably. Therefore this package
 // replaces the whole text. The new text has only constants, type names, numbers, SQLSTATEs
-// (error codes of databases), addresses, and host names of AWS. The package imports no other
-// package of this module.
+// (error codes of databases), addresses, and host names of AWS.
 package foreign
 
 import (
@@ -24,6 +23,8 @@ import (
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/queueurl"
 )
 
 // Known lists the errors and error codes with constant texts. These texts are safe to show.
@@ -241,6 +242,6 @@ func dnsText(e *net.DNSError) string {
 // such as sqs.us-east-1.amazonaws.com.
 var awsHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(sqs|sts|oidc|portal\.sso|signin|cognito-identity)` +
-		`(\.[a-z]{2}-((gov|iso|isob|isoe|isof)-)?(north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9])?` + // the region
-		`\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)\.?$`)
+		`(\.([a-z]{2}|eusc-de)-((gov|iso|isob|isoe|isof)-)?(north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9])?` + // the region
+		`\.(` + strings.ReplaceAll(strings.Join(queueurl.Domains(), "|"), ".", `\.`) + `)\.?$`)
 })

@@ -38,19 +38,48 @@ func Region(queueURL string) string {
 // place returns the AWS partition, such as aws or aws-cn, and the region of a host name of
 // SQS. For any other host name, the region is "".
 func place(host string) (partition, region string) {
-	partition = "aws"
-	labels, ok := strings.CutSuffix(host, ".amazonaws.com")
-	if !ok {
-		if labels, ok = strings.CutSuffix(host, ".amazonaws.com.cn"); !ok {
-			return "", ""
+	for _, d := range domains {
+		labels, ok := strings.CutSuffix(host, "."+d.name)
+		if !ok {
+			continue
 		}
-		partition = "aws-cn"
+		if region = regionIn(strings.Split(labels, ".")); region == "" {
+			continue
+		}
+		if strings.HasPrefix(region, "us-gov-") {
+			return "aws-us-gov", region
+		}
+		return d.partition, region
 	}
-	region = regionIn(strings.Split(labels, "."))
-	if strings.HasPrefix(region, "us-gov-") {
-		partition = "aws-us-gov"
+	return "", ""
+}
+
+// domains has the domains of AWS and their partitions. Partition aws-us-gov has the
+// domains of partition aws.
+var domains = []struct{ name, partition string }{
+	{"amazonaws.com", "aws"},
+	{"api.aws", "aws"},
+	{"amazonaws.com.cn", "aws-cn"},
+	{"api.amazonwebservices.com.cn", "aws-cn"},
+	{"amazonaws.eu", "aws-eusc"},
+	{"api.amazonwebservices.eu", "aws-eusc"},
+	{"c2s.ic.gov", "aws-iso"},
+	{"api.aws.ic.gov", "aws-iso"},
+	{"sc2s.sgov.gov", "aws-iso-b"},
+	{"api.aws.scloud", "aws-iso-b"},
+	{"cloud.adc-e.uk", "aws-iso-e"},
+	{"api.cloud-aws.adc-e.uk", "aws-iso-e"},
+	{"csp.hci.ic.gov", "aws-iso-f"},
+	{"api.aws.hci.ic.gov", "aws-iso-f"},
+}
+
+// Domains returns the domains in which AWS has its hosts, such as amazonaws.com.
+func Domains() []string {
+	names := make([]string, len(domains))
+	for i, d := range domains {
+		names[i] = d.name
 	}
-	return partition, region
+	return names
 }
 
 // regionIn returns the region in a host name of SQS, or "" for any other host name. The

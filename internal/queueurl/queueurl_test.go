@@ -1,13 +1,37 @@
 package queueurl_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/queueurl"
 )
+
+// The region of each SQS endpoint of the SDK is found, in each partition.
+func TestEndpoints(t *testing.T) {
+	resolver := sqs.NewDefaultEndpointResolverV2()
+	for region, partition := range map[string]string{
+		"us-east-1": "aws", "eu-central-1": "aws", "mx-central-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eusc-de-east-1": "aws-eusc",
+		"us-iso-east-1": "aws-iso", "us-isob-east-1": "aws-iso-b", "eu-isoe-west-1": "aws-iso-e", "us-isof-south-1": "aws-iso-f",
+	} {
+		for _, fips := range []bool{false, true} {
+			for _, dualStack := range []bool{false, true} {
+				endpoint, err := resolver.ResolveEndpoint(t.Context(), sqs.EndpointParameters{Region: &region, UseFIPS: &fips, UseDualStack: &dualStack})
+				require.NoError(t, err)
+				url := endpoint.URI.JoinPath("123456789012", "scenes.fifo").String()
+				assert.Equal(t, "arn:"+partition+":sqs:"+region+":123456789012:scenes.fifo", queueurl.ARN(url), url)
+				assert.True(t, slices.ContainsFunc(queueurl.Domains(), func(domain string) bool {
+					return strings.HasSuffix(endpoint.URI.Host, "."+domain)
+				}), url)
+			}
+		}
+	}
+}
 
 func TestQueueURL(t *testing.T) {
 	for url, want := range map[string]string{
