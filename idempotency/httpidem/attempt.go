@@ -31,8 +31,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	e.next.ServeHTTP(e.written, e.withFreshBody(context.WithValue(ctx, runKey{}, state)))
 	returned = true
 	e.late = ctx.Err() != nil
-	e.written.WriteHeader(http.StatusOK) // has no effect if the handler has set a status
-	e.written.close()
+	e.silent = e.written.finish()
 	e.judgement = judge(e.written.status, state.notDone.Load(), e.late)
 	switch e.judgement {
 	case noEffect:

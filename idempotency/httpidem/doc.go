@@ -63,8 +63,9 @@
 //     handler does not run again to recreate the body.
 //   - Only listed headers are stored: see [Rules].Headers. The first answer has all
 //     headers set by the handler; a replay has no Set-Cookie.
-//   - The fingerprint covers bytes. Another order of JSON members, or another multipart
-//     boundary, makes another payload. If the form was parsed before the middleware, its
+//   - The fingerprint covers method, host, path, query, Content-Type, Content-Encoding and
+//     the bytes of the body. A repetition through another host name or path, with another
+//     order of JSON members or with another multipart boundary is another payload. If the form was parsed before the middleware, its
 //     values and files count in place of the bytes. If an outer handler read the body
 //     without parsing a form, the request is refused with 500. The middleware cannot
 //     detect this for a body of unknown length.

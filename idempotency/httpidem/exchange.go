@@ -28,6 +28,7 @@ type exchange struct {
 	ran       bool
 	judgement judgement
 	late      bool
+	silent    bool // the handler has set no status
 	written   *recorder
 
 	seen Observation

@@ -40,6 +40,17 @@ func (w *recorder) close() {
 	w.header = w.header.Clone()
 }
 
+// finish ends the answer with status 200 if the handler has set none, and reports whether it
+// has set none.
+func (w *recorder) finish() (silent bool) {
+	w.mu.Lock()
+	silent = w.status == 0
+	w.writeHeader(http.StatusOK)
+	w.mu.Unlock()
+	w.close()
+	return silent
+}
+
 var errReturned = errors.New("httpidem: written after the handler returned")
 
 // WriteHeader implements http.ResponseWriter. It keeps the first final status (200 or

@@ -30,12 +30,12 @@ func (e *exchange) answerRun(err error) error {
 	} else if err = e.session.finishErr; err != nil {
 		e.seen.Ended = idempotency.Running
 	}
-	if e.judgement == unknown && e.late && e.written.status < http.StatusInternalServerError {
+	if e.late && (e.judgement == unknown && e.written.status < http.StatusInternalServerError || e.judgement == noEffect && e.silent) {
 		p := problem{
 			Type: TimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
 			Detail: "It may have taken effect. It does not run again under this key until that is known.",
 		}
-		if e.session.tx != nil {
+		if e.session.tx != nil || e.seen.Ended == idempotency.Failed {
 			p.Detail = "Nothing was done. Send the request again with the same key."
 		}
 		return e.refuse(p, err)

@@ -41,8 +41,8 @@ func (s *Store) watchClocks(ctx context.Context) error {
 	_, cluster := s.client.(*redis.ClusterClient)
 	if !cluster {
 		// The client may reach a cluster through a proxy. A cluster refuses a script over
-		// two slots with CROSSSLOT.
-		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
+		// two slots with CROSSSLOT. The slots of these names differ with any prefix.
+		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.prefix + "idempotency-fence:{001}"}).Err()
 		if cluster = redis.HasErrorPrefix(err, "CROSSSLOT"); err != nil && !cluster {
 			return fmt.Errorf("redisstore: open: %w", err)
 		}

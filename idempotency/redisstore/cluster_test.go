@@ -134,4 +134,17 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, redisstore.Config{Client: client}, "appendfsync", "no")
+
+	// Behind a client of one server, the store detects the cluster with any prefix. With this
+	// prefix, the names of the clock record and of a fence are in one slot.
+	plain := redis.NewClient(&redis.Options{Addr: client.Options().Addrs[0]})
+	defer plain.Close()
+	behind, err := redisstore.Open(t.Context(), redisstore.Config{Client: plain, Prefix: "p6246:", AllowLoss: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer behind.Close()
+	if !redisstore.WatchesBuckets(behind) {
+		t.Error("the store has not detected the cluster")
+	}
 }

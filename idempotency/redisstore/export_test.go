@@ -28,3 +28,6 @@ func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }
 // WatchBuckets makes the store detect clock steps for each bucket of records separately,
 // as in a cluster.
 func WatchBuckets(s *Store) { s.clocks.largest = make([]clock.Largest, 1<<bucketBits) }
+
+// WatchesBuckets reports whether s has a clock record for each bucket, as in a cluster.
+func WatchesBuckets(s *Store) bool { return len(s.clocks.largest) > 1 }

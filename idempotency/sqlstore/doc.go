@@ -41,7 +41,10 @@
 //
 // PostgreSQL: claims and endings take an advisory transaction lock per key, without
 // waiting: while another transaction writes a key, claims return InProgress. An open
-// transaction with a ClaimTx therefore delays no other transaction. The database clock
+// transaction with a ClaimTx therefore delays no other transaction. A store holds at most 256
+// of these locks at a time, plus one for each ClaimTx and CompleteTx. If there are many stores,
+// raise max_locks_per_transaction: the server's lock table has about this number times
+// max_connections entries. The database clock
 // determines lease expiry. Above isolation level READ COMMITTED, a contended ClaimTx fails
 // with a serialization error, and the caller must retry. Tables are in the first schema of
 // the search_path.

@@ -12,7 +12,13 @@ import (
 // maxGroup limits the number of claims and endings (calls of Finish or Extend) of one
 // transaction, because each caller waits for the whole transaction. The claims of one
 // call are never divided.
-const maxGroup = 1024
+//
+// On PostgreSQL each key takes an entry of the server's lock table, which all connections
+// share, so the limit is smaller.
+const (
+	maxGroup         = 1024
+	maxGroupPostgres = 128
+)
 
 // maxGroupBytes limits the total of the bodies and responses of one transaction, in
 // bytes, because its statements contain all of them. A single item may exceed the limit.
@@ -191,7 +197,7 @@ func (s *Store) takeGroup() (group []*item) {
 	waitingKeys := map[idempotency.KeyID]bool{}
 	var rest []*item
 	for i, it := range s.queue {
-		if size > 0 && (size+it.size() > maxGroup || bytes+it.bytes > maxGroupBytes) {
+		if size > 0 && (size+it.size() > s.maxGroup || bytes+it.bytes > maxGroupBytes) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -17,6 +18,26 @@ func claimsOf(values ...string) *item {
 
 func endingOfKey(value string) *item {
 	return newEnding(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
+}
+
+// A group on PostgreSQL takes only as many keys as leave room in the server's lock table.
+func TestTakePostgres(t *testing.T) {
+	s := &Store{maxGroup: maxGroupPostgres, inFlight: map[idempotency.KeyID]bool{}}
+	for i := range 2 * maxGroupPostgres {
+		s.queue = append(s.queue, claimsOf(string(rune('A'+i))))
+	}
+	if n := len(s.takeGroup()); n != maxGroupPostgres || n > 128 {
+		t.Errorf("a group of %d keys, want %d", n, maxGroupPostgres)
+	}
+}
+
+// Any duration longer than zero stays longer than zero in microseconds.
+func TestDuration(t *testing.T) {
+	for _, d := range []time.Duration{1, 999, 1000, 1001, idempotency.Forever - 1, idempotency.Forever - 998, idempotency.Forever} {
+		if us := duration(d); us <= 0 || us < d.Microseconds() {
+			t.Errorf("%d ns are %d microseconds", d, us)
+		}
+	}
 }
 
 // takeGroup skips items with a key that another goroutine is writing, and later items
@@ -47,7 +68,7 @@ func TestTake(t *testing.T) {
 		{"too many bytes for others", "", []*item{large("a", maxGroupBytes+1), large("b", 0), result}, []int{0}},
 		{"a batch that fills it", "", []*item{claimsOf(many...), claimsOf("a"), claimsOf("c")}, []int{0, 1}},
 	} {
-		s := &Store{queue: slices.Clone(tc.queue), inFlight: map[idempotency.KeyID]bool{}}
+		s := &Store{maxGroup: maxGroup, queue: slices.Clone(tc.queue), inFlight: map[idempotency.KeyID]bool{}}
 		if tc.inFlight != "" {
 			s.inFlight[claimsOf(tc.inFlight).claims[0].id] = true
 		}

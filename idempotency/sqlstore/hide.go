@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,6 +45,16 @@ func newHider(c *Config) (hider, error) {
 	return func(k idempotency.Key) idempotency.Key { return ledger.Hide(secret, k) }, nil
 }
 
+// number identifies the secret of a hider, for table idempotency_meta. The number of a nil
+// hider is 0.
+func (h hider) number() (n int64) {
+	if h != nil {
+		sum := sha256.Sum256([]byte(h.key(idempotency.Key{}).Scope)) // no key has the empty scope
+		n = int64(binary.BigEndian.Uint64(sum[:]) >> 1)
+	}
+	return n
+}
+
 // checkHiding returns an error if the keys in the database's ledger must be hidden. It is
 // for writers without Config.LedgerSecret: they cannot hide keys.
 func checkHiding(ctx context.Context, q queryer) error {
@@ -55,7 +67,7 @@ func checkHiding(ctx context.Context, q queryer) error {
 
 // hasMark reports whether table idempotency_meta has a row with the name. openLedger()
 // adds such rows: "ledger" if the database has a ledger, "ledger_secret" if its keys are
-// hidden.
+// hidden. The value of the latter is the number of the secret, or 1 if it is unknown.
 func hasMark(ctx context.Context, q queryer, name string) (bool, error) {
 	var n int64
 	if err := q.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_meta WHERE name = '`+name+`'`).Scan(&n); err != nil {

@@ -75,8 +75,8 @@ func (s *Store) Ledger() *Ledger {
 
 // openLedger records in the database whether the store has a ledger, and whether the ledger
 // hides keys. It returns an error if an earlier store had a ledger or hid keys, and this
-// store does not.
-func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
+// store does not, or if an earlier store had another secret.
+func (s *Store) openLedger(ctx context.Context, hide hider) error {
 	db := s.config.DB
 	if !s.config.Ledger {
 		kept, err := hasMark(ctx, db, "ledger")
@@ -86,15 +86,27 @@ func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 		return err
 	}
 	marks := `('ledger', 1)`
-	if hidesKeys {
-		marks += `, ('ledger_secret', 1)`
+	if hide != nil {
+		marks += fmt.Sprintf(`, ('ledger_secret', %d)`, hide.number())
 	}
 	if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES `+marks+` ON CONFLICT (name) DO NOTHING`); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
-	if !hidesKeys {
+	if hide == nil {
 		if err := checkHiding(ctx, db); err != nil {
 			return err
+		}
+	} else {
+		// A database of an earlier version has the number 1.
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'ledger_secret' AND value = 1`, hide.number())); err != nil {
+			return fmt.Errorf("sqlstore: ledger: %w", err)
+		}
+		var number int64
+		if err := db.QueryRowContext(ctx, `SELECT value FROM idempotency_meta WHERE name = 'ledger_secret'`).Scan(&number); err != nil {
+			return fmt.Errorf("sqlstore: ledger: %w", err)
+		}
+		if number != hide.number() {
+			return wrong("Config.LedgerSecret", "", "the ledger of the database hides keys with another secret, and one key would have two hashes; set that secret")
 		}
 	}
 	if s.config.Dialect == PostgreSQL {

@@ -219,5 +219,9 @@ func duration(d time.Duration) int64 {
 	if d == idempotency.Forever {
 		return math.MaxInt64 / 4
 	}
-	return (d.Nanoseconds() + 999) / 1000
+	us := d.Microseconds()
+	if d%time.Microsecond > 0 {
+		us++
+	}
+	return us
 }

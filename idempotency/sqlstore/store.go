@@ -61,7 +61,8 @@ type Config struct {
 	// open it. A store opened earlier without a secret continues to write in clear.
 	// Earlier entries stay unchanged.
 	//
-	// Keep the secret: without it, the entries of a key cannot be found.
+	// Keep the secret: without it, the entries of a key cannot be found, and stores with
+	// another secret cannot open the database.
 	LedgerSecret []byte
 
 	// Logger receives a record when the database clock was set back. It receives a
@@ -85,6 +86,7 @@ type Store struct {
 	engine     engine
 	weak       []*idempotency.InvalidError
 	committers int
+	maxGroup   int  // limit for the claims and endings of one transaction
 	hidesKeys  bool // the scope and value of keys are hidden in the ledger
 	statements *statements
 	missing    missing
@@ -225,11 +227,13 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		if clock == nil {
 			clock = time.Now
 		}
+		s.maxGroup = maxGroup
 		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger, hide: hide, statements: s.statements}, 1
 	} else {
+		s.maxGroup = maxGroupPostgres
 		s.engine, s.committers = postgres{ledger: c.Ledger, hide: hide}, 2
 	}
-	if err := s.openLedger(ctx, hide != nil); err != nil {
+	if err := s.openLedger(ctx, hide); err != nil {
 		return nil, err
 	}
 	if c.Dialect == SQLite { // PostgreSQL drivers prepare automatically

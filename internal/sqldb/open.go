@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -139,6 +140,9 @@ func (c *checks) postgres(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.values(ctx); err != nil {
+		return err
+	}
 	if readOnly == "on" {
 		return &idempotency.InvalidError{Field: "transaction_read_only", Found: "on", Rule: c.schema.Name + " writes; connect to the primary server, as a role without default_transaction_read_only"}
 	}
@@ -150,6 +154,24 @@ func (c *checks) postgres(ctx context.Context) error {
 	}
 	if commit == "off" {
 		c.add("synchronous_commit", commit, "a crash may undo acknowledged writes; set it on for the role, the database or the connection")
+	}
+	return nil
+}
+
+// values checks that NULL in an array and bytes pass the connection unchanged. They depend
+// on settings, and the bytes also on the protocol of the driver.
+func (c *checks) values(ctx context.Context) error {
+	var list Array
+	list.Null()
+	sent := []byte{0, '\\', 0xff, '\n', 'a'}
+	list.Bytes(sent)
+	var null bool
+	var got []byte
+	if err := c.db.QueryRowContext(ctx, `SELECT a[1] IS NULL, a[2] FROM (SELECT $1::text::bytea[]) AS t (a)`, list.String()).Scan(&null, &got); err != nil || !bytes.Equal(got, sent) {
+		return &idempotency.InvalidError{Field: "bytea_output", Found: fmt.Sprintf("bytes that the driver cannot read (%v)", err), Rule: "set bytea_output to hex for the role, the database or the connection"}
+	}
+	if !null {
+		return &idempotency.InvalidError{Field: "array_nulls", Found: "off", Rule: "set it on for the role, the database or the connection"}
 	}
 	return nil
 }

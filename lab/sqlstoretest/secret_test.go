@@ -124,6 +124,8 @@ func TestLedgerSecretIsKept(t *testing.T) {
 
 		_, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: d.dialect, Ledger: true})
 		wantField(t, "a store without a secret", err, "Config.LedgerSecret")
+		_, err = sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: d.dialect, Ledger: true, LedgerSecret: []byte("another secret of all")})
+		wantField(t, "a store with another secret", err, "Config.LedgerSecret")
 		remark := ledger.Remark{Event: ledger.Masked, Key: claimOf("remark").Key}
 		wantField(t, "a remark by an earlier store", before.Ledger().Append(t.Context(), remark), "Config.LedgerSecret")
 		l, err := sqlstore.OpenLedger(t.Context(), db, d.dialect)

@@ -51,6 +51,21 @@ func TestSettings(t *testing.T) {
 			d.source += "&default_transaction_read_only=on"
 			return d
 		}, "transaction_read_only", ""},
+		{"PostgreSQL, array_nulls off", func(t *testing.T) database {
+			d := newPostgreSQL(t)
+			d.source += "&array_nulls=off"
+			return d
+		}, "array_nulls", ""},
+		{"PostgreSQL, bytes as escapes and the simple protocol", func(t *testing.T) database {
+			d := newPostgreSQL(t)
+			d.source += "&bytea_output=escape&default_query_exec_mode=simple_protocol"
+			return d
+		}, "bytea_output", ""},
+		{"PostgreSQL, bytes as escapes and the extended protocol", func(t *testing.T) database {
+			d := newPostgreSQL(t)
+			d.source += "&bytea_output=escape"
+			return d
+		}, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := tc.open(t)
