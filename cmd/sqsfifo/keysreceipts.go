@@ -31,8 +31,9 @@ func (s sentReceipts) lookUp(r idempotency.Record) (idempotency.Result, bool) {
 }
 
 // readReceipts reads a file of receipts that "sqsfifo send" printed. It keeps only receipts
-// that prove that SQS has the message.
-func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
+// that prove that the queue has the message. The parameter `queue` is the queue's ARN: a
+// proof about another queue, such as that of a rehearsal, is an error.
+func readReceipts(file string, stdin io.Reader, queue string) (sentReceipts, error) {
 	lines, err := input.Open([]string{file}, stdin, false)
 	if err != nil {
 		return nil, err
@@ -52,6 +53,8 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		// Skip the receipt: the event failed or is in doubt or, with Drift, an earlier
 		// message of the event was sent, not this one.
 		case i >= successes || l.Drift:
+		case l.Queue != queue:
+			return nil, line.Wrong(fmt.Errorf("queue: the receipt is of %q, and --queue is %q", l.Queue, queue))
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))
 		default:

@@ -30,7 +30,7 @@ type keysResolveCmd struct {
 func (*keysResolveCmd) Help() string {
 	return `Records the outcome of unresolved keys, after somebody has found out whether the operation took effect, and that no attempt is still under way: a request that arrives later takes effect later.
 
-The keys are named by ID, or selected: all unresolved keys of a scope, an operation, a queue or an age. Limits that are given together must all hold. --receipts FILE takes receipts of "sqsfifo send": a receipt whose outcome is stored, duplicate or already_sent proves that the queue has the message, and resolves the key with the same message. Other receipts prove nothing and are passed over.
+The keys are named by ID, or selected: all unresolved keys of a scope, an operation, a queue or an age. Limits that are given together must all hold. --receipts FILE takes receipts of "sqsfifo send": a receipt whose outcome is stored, duplicate or already_sent proves that the queue has the message, and resolves the key with the same message. Other receipts prove nothing and are passed over. A proof about another queue ends the command: for example that of a rehearsal with a local queue.
 
 Each key has one line: resolved, would resolve, already (it has this outcome), or skipped with the reason: it is not unresolved, or somebody claimed it since the command read it. Nothing is changed without --yes. After an interruption run the command again: keys that are resolved stay so.
 
@@ -97,7 +97,7 @@ func (c *keysResolveCmd) run(ctx context.Context, std stdio) error {
 	var receipts sentReceipts
 	if c.Receipts != "" {
 		var err error
-		if receipts, err = readReceipts(c.Receipts, std.in); err != nil {
+		if receipts, err = readReceipts(c.Receipts, std.in, c.Select.Queue); err != nil {
 			return fmt.Errorf("--receipts: %w", err)
 		}
 		c.As = string(idempotency.ResolutionTookEffect)

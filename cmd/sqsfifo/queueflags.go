@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type target struct {
 	client        sqsfifo.Client
 	full          *sqs.Client // the SDK's client; nil for the fake queue in this process
 	url           string
+	arn           string // the queue's ARN, or "" if it is unknown
 	deduplication sqsfifo.Deduplication
 	note          string // a note about the queue, for people
 }
@@ -49,7 +51,7 @@ func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, e
 		if err != nil {
 			return target{}, err
 		}
-		return target{client: queue, url: queue.URL(), note: "no --queue-url: the events go to a fake queue in this process, which ends with it"}, nil
+		return target{client: queue, url: queue.URL(), arn: queue.ARN(), note: "no --queue-url: the events go to a fake queue in this process, which ends with it"}, nil
 	}
 	client, err := f.client(ctx, inFlight)
 	if err != nil {
@@ -118,6 +120,7 @@ func (t *target) inspect(ctx context.Context) error {
 	if closeErr := queue.Close(ctx); err == nil {
 		err = closeErr
 	}
+	t.arn = cmp.Or(report.ARN, queueurl.ARN(t.url))
 	var wrong *sqsfifo.QueueError
 	switch {
 	case err == nil:

@@ -54,6 +54,7 @@ type receiptLine struct {
 	MessageID      string `json:"message_id,omitempty"`
 	SequenceNumber string `json:"sequence_number,omitempty"`
 	Attempts       int    `json:"attempts,omitempty"`
+	Queue          string `json:"queue,omitempty"` // the queue's ARN, if it is known
 	Drift          bool   `json:"drift,omitempty"`
 	Overtaken      bool   `json:"overtaken,omitempty"`
 	Since          string `json:"since,omitempty"`
@@ -109,6 +110,7 @@ func stampOrEmpty(t time.Time) string {
 // receipts prints a receipt for each event. The outcomes may come in any order; the
 // receipts of a message group are printed in the order of the group's lines.
 type receipts struct {
+	queue     string // the queue's ARN, or ""
 	out       *lineWriter
 	progress  *progress
 	onFailure context.CancelCauseFunc
@@ -143,9 +145,9 @@ type slot struct {
 	dropped bool // the event gets no receipt
 }
 
-func newReceipts(out io.Writer, p *progress) *receipts {
+func newReceipts(out io.Writer, p *progress, queue string) *receipts {
 	return &receipts{
-		out: newLineWriter(out), progress: p, groups: map[string][]*slot{}, counts: map[string]int{},
+		queue: queue, out: newLineWriter(out), progress: p, groups: map[string][]*slot{}, counts: map[string]int{},
 		unprinted: make(chan struct{}, maxUnprinted),
 	}
 }
@@ -160,7 +162,7 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 		return nil, context.Cause(ctx)
 	}
 	s := &slot{r: r, group: m.Group, line: receiptLine{
-		File: l.File, Line: l.Number, Group: m.Group, DedupeKey: m.DedupeKey, EventID: m.EventID.String(), BodyHash: sqsfifo.BodyHash(m.Body),
+		File: l.File, Line: l.Number, Group: m.Group, DedupeKey: m.DedupeKey, EventID: m.EventID.String(), BodyHash: sqsfifo.BodyHash(m.Body), Queue: r.queue,
 	}}
 	r.mu.Lock()
 	defer r.mu.Unlock()

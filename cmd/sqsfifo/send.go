@@ -136,7 +136,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	s := newSending(producer, queue, lines, builder, std, c)
+	s := newSending(producer, queue, lines, builder, std, c, target.arn)
 	return s.run(ctx)
 }
 

@@ -255,7 +255,7 @@ func TestSendUnrecorded(t *testing.T) {
 		var out, errs strings.Builder
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = newSending(producer, queue, lines, builder, stdio{nil, &out, &errs}, c).run(ctx)
+		err = newSending(producer, queue, lines, builder, stdio{nil, &out, &errs}, c, "").run(ctx)
 		require.ErrorContains(t, err, "could not be recorded")
 		assert.Empty(t, out.String())
 		assert.Len(t, q.Messages(), 1)
@@ -315,7 +315,7 @@ func TestSendClosedOutputAndOpenInput(t *testing.T) {
 // come in another order.
 func TestReceiptsInOrder(t *testing.T) {
 	var out strings.Builder
-	r := newReceipts(&out, newProgress(io.Discard, 0, true))
+	r := newReceipts(&out, newProgress(io.Discard, 0, true), "")
 	slot := func(n int, group string) *slot {
 		s, err := r.begin(t.Context(), input.Line{File: "f", Number: n}, &sdk.Message{Group: group})
 		require.NoError(t, err)
@@ -354,7 +354,7 @@ func TestReceiptsTopicIsComplete(t *testing.T) {
 	for _, name := range everyOutcome {
 		assert.Regexp(t, `(?m)^  `+name+` +\S`, string(text))
 	}
-	line, err := json.Marshal(receiptLine{MessageID: "m", SequenceNumber: "1", Attempts: 1, Drift: true, Overtaken: true, Since: "s", ResendBefore: "r", Error: "e"})
+	line, err := json.Marshal(receiptLine{MessageID: "m", SequenceNumber: "1", Attempts: 1, Queue: "q", Drift: true, Overtaken: true, Since: "s", ResendBefore: "r", Error: "e"})
 	require.NoError(t, err)
 	var members map[string]any
 	require.NoError(t, json.Unmarshal(line, &members))

@@ -49,7 +49,7 @@ type event struct {
 	message *sqsfifo.Message
 }
 
-func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines *input.Texts, b *input.Builder, std stdio, c *sendCmd) *sending {
+func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines *input.Texts, b *input.Builder, std stdio, c *sendCmd, arn string) *sending {
 	s := &sending{
 		producer: p, queue: q, journal: c.Journal != "", lines: lines, builder: b, limiter: c.limiter(), std: std,
 		skipBad: c.SkipBad, grace: c.Grace,
@@ -59,7 +59,7 @@ func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines *input
 		out = io.Discard
 	}
 	s.progress = newProgress(std.err, lines.Size(), c.Quiet)
-	s.receipts = newReceipts(out, s.progress)
+	s.receipts = newReceipts(out, s.progress, arn)
 	return s
 }
 
