@@ -62,14 +62,14 @@ func (e *engine) headOf(b *groupBatch) *item {
 // deleted, because it was handled, parked or skipped, or is a duplicate. Otherwise the
 // batch must end.
 func (e *engine) handleHead(b *groupBatch, it *item) bool {
-	if it.first && it.receives > e.rules.Deliveries {
+	if e.isCondemned(it) {
 		if deletable, again := e.giveUp(b, it, e.rules.Action, errDeliveries); !again {
 			return deletable
 		}
 	}
 	waits := 0
 	for {
-		if !e.acquire(b, it) {
+		if !e.acquire(b) {
 			return e.abandon(it)
 		}
 		o := e.attempt(b, it)
@@ -192,6 +192,7 @@ func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stats.Deleted++
+	delete(e.givenUp, it.id())
 	e.drop(it)
 	b.headAttempts, b.headError, b.headSince = 0, nil, time.Now()
 	return !b.superseded
@@ -208,6 +209,7 @@ func (e *engine) end(b *groupBatch) {
 	b.answerRequest(ErrNotBlocked)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.endSuspicion(b)
 	for len(b.items) > 0 {
 		e.drop(b.items[0])
 	}

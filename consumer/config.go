@@ -203,7 +203,12 @@ type Failure struct {
 
 	// Deliveries is the largest receive count with which a message is handled. If the
 	// receive count is larger, Action applies without a handler call. This ends the crash
-	// loop of a handler that kills its process. The default is 8.
+	// loop of a handler that kills its process. 0, the default, means no limit.
+	//
+	// A receive is no proof of a crash: a graceful shutdown during the handler call raises
+	// the count, and it goes along to a dead-letter queue (sqstest/FACTS.md, F-150). So
+	// ActionSkip excludes Deliveries. Receives after which this process gave the message up
+	// do not count.
 	//
 	// The limit applies only to the first message of a group in each receive. A crash also
 	// raises the receive counts of the later messages, although no handler was called for
@@ -266,7 +271,6 @@ func (c *Config[T]) setDefaults() {
 	or(&c.Wait, 20*time.Second)
 	or(&c.Shutdown, 25*time.Second)
 	or(&c.Failure.Attempts, 5)
-	or(&c.Failure.Deliveries, 8)
 	or(&c.Failure.FirstBackoff, time.Second)
 	or(&c.Failure.MaxBackoff, max(time.Minute, c.Failure.FirstBackoff))
 	or(&c.Failure.Unresolved, ActionBlock)
@@ -327,7 +331,8 @@ func (f *Failure) validate(queueURL string) (errs []error) {
 		check(f.ParkingQueue != queueURL, "ParkingQueue", "the consumer's queue; use another queue")
 	}
 	check(f.Attempts >= 1, "Attempts", "%d, want at least 1", f.Attempts)
-	check(f.Deliveries >= 1, "Deliveries", "%d, want at least 1", f.Deliveries)
+	check(f.Deliveries >= 0, "Deliveries", "%d, want at least 0", f.Deliveries)
+	check(f.Deliveries == 0 || f.Action != ActionSkip, "Deliveries", "set with ActionSkip; a receive count alone must not delete a message")
 	check(f.FirstBackoff > 0 && f.MaxBackoff >= f.FirstBackoff, "FirstBackoff", "%v with MaxBackoff = %v, want 0 < FirstBackoff <= MaxBackoff", f.FirstBackoff, f.MaxBackoff)
 	return errs
 }

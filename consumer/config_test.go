@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestConfigErrors(t *testing.T) {
 		"Failure.Unresolved":   func(c *consumer.Config[job]) { c.Failure.Unresolved = 9 },
 		"Failure.ParkingQueue": func(c *consumer.Config[job]) { c.Failure.Action = consumer.ActionPark },
 		"Failure.Attempts":     func(c *consumer.Config[job]) { c.Failure.Attempts = -1 },
-		"Failure.Deliveries":   func(c *consumer.Config[job]) { c.Failure.Deliveries = -1 },
+		"Failure.Deliveries":   func(c *consumer.Config[job]) { c.Failure.Deliveries = 8 }, // with ActionSkip
 		"Failure.FirstBackoff": func(c *consumer.Config[job]) { c.Failure.FirstBackoff, c.Failure.MaxBackoff = time.Hour, time.Minute },
 	} {
 		c := consumer.Config[job]{QueueURL: url, Handle: handle, Failure: skip}
@@ -76,7 +77,21 @@ func TestPreflight(t *testing.T) {
 	}{
 		{name: "fits", change: func(*world, *consumer.Config[job]) {}},
 		{name: "fits with a redrive policy", maxReceives: 10, change: func(*world, *consumer.Config[job]) {}},
-		{name: "a small receive count", maxReceives: 3, change: func(*world, *consumer.Config[job]) {}, notes: 2},
+		{name: "a small receive count", maxReceives: 3, change: func(_ *world, c *consumer.Config[job]) { c.Failure.Deliveries = 8 }, notes: 2},
+		{name: "Deliveries at a dead-letter queue", maxReceives: 10, change: func(w *world, c *consumer.Config[job]) {
+			c.QueueURL, c.Failure.Deliveries = w.dead.URL(), 8
+			w.queue, w.dead = w.dead, w.queue
+			w.send("a", 1, 2)
+		}, notes: 1},
+		{name: "parking in the queue itself", change: func(w *world, c *consumer.Config[job]) {
+			c.Failure.ParkingQueue = strings.Replace(w.queue.URL(), "https:", "http:", 1)
+		}, problem: "the queue itself"},
+		{name: "a parking queue for smaller messages", change: func(w *world, c *consumer.Config[job]) {
+			q, err := sqstest.NewQueue(sqstest.Config{Name: "small.fifo", MaximumMessageSize: 1024})
+			require.NoError(w, err)
+			w.server = sqstest.NewServer(w.queue, q)
+			c.Failure.ParkingQueue = q.URL()
+		}, notes: 1},
 		{name: "block beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) { c.Failure.Action = consumer.ActionBlock }, problem: "redrive policy"},
 		{name: "at most once beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) {
 			c.Store, c.Once = &idempotency.Memory{}, consumer.AtMostOnce
@@ -107,7 +122,9 @@ func TestPreflight(t *testing.T) {
 				assert.Len(w, report.Notes, tc.notes)
 				assert.True(w, report.FIFO)
 				assert.Equal(w, 2, report.Visible)
-				assert.Equal(w, tc.maxReceives, report.MaxReceiveCount)
+				if report.DeadLetterQueue != "" {
+					assert.Equal(w, tc.maxReceives, report.MaxReceiveCount)
+				}
 			})
 		})
 	}

@@ -24,10 +24,16 @@
 // or is skipped: see [Failure].
 //
 // If a handler kills its process, SQS delivers the message again with a higher receive
-// count. The consumer then receives one message at a time. While it handles a message with
-// a receive count of at least three, it handles no other message, because this message may
-// have killed earlier processes. After [Failure].Deliveries deliveries it applies
-// [Failure].Action. Give a queue with a redrive policy a maxReceiveCount of at least 10.
+// count. A message received three times is therefore a suspect. The consumer then receives
+// little, and handles suspects while no other message is in hand. This caution ends when
+// three suspects have been handled without a crash, and at the latest after one visibility
+// timeout. Only messages above half of the limit (see below) are handled one by one for the
+// whole time.
+//
+// A receive count alone neither deletes nor parks a message: a shutdown raises the count,
+// too, and it goes along to a dead-letter queue. The limit of deliveries is
+// [Failure].Deliveries, if it is set, or the maxReceiveCount of a redrive policy. Give a
+// redrive policy a maxReceiveCount of at least 10.
 //
 // # Repeated deliveries
 //

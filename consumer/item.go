@@ -36,6 +36,7 @@ type item struct {
 	deleting       bool      // a call that deletes the message is running
 	visibilityLost bool
 	removed        bool // deleted, or removed from its batch
+	suspicion      int  // receives that may have ended in a crash
 }
 
 // claim is the state of an item in the idempotency store. A granted claim is the right to
@@ -83,14 +84,13 @@ func attribute(m types.Message, name types.MessageSystemAttributeName) string {
 type state uint8
 
 const (
-	stateQueued       state = iota // waits for the end of an earlier batch of the group
-	stateWaiting                   // waits until it may call the handler
-	stateWaitingAlone              // waits until it may call the handler with no other handler running
-	stateHandling                  // the handler runs
-	stateSleeping                  // waits for the time of the next attempt
-	stateBlocked                   // waits for an operator
-	stateDeleting                  // waits for the delete of its first message
-	stateEnding                    // ends, and makes its undeleted messages visible again
+	stateQueued   state = iota // waits for the end of an earlier batch of the group
+	stateWaiting               // waits until it may call the handler
+	stateHandling              // the handler runs
+	stateSleeping              // waits for the time of the next attempt
+	stateBlocked               // waits for an operator
+	stateDeleting              // waits for the delete of its first message
+	stateEnding                // ends, and makes its undeleted messages visible again
 
 	numberOfStates
 )
@@ -119,6 +119,8 @@ type groupBatch struct {
 	headKey      string    // dedupe key of the head, known after its first attempt
 	headAttempts int       // calls of the handler for the head
 	superseded   bool      // the group has a newer batch, so this batch must end early
+	suspect      bool      // the first message is a suspect (see caution), not yet handled
+	suspectRuns  bool      // the suspect's handler runs
 }
 
 // operatorRequest is a call of Retry or ParkHead for a batch that waits for its next

@@ -33,6 +33,9 @@ type Report struct {
 
 	// Notes are warnings, in sentences for people.
 	Notes []string
+
+	arn      string
+	maxBytes int
 }
 
 // QueueError says why a queue does not fit a consumer.
@@ -50,7 +53,8 @@ func (e *QueueError) Error() string {
 // cannot be combined with a redrive policy: SQS would move the blocked message to the
 // dead-letter queue. [Report].Notes has less serious findings.
 //
-// Call Preflight before Run. It needs the permission sqs:GetQueueAttributes.
+// Call Preflight before Run. It needs the permission sqs:GetQueueAttributes. With
+// sqs:ListDeadLetterSourceQueues it also notes that the queue is a dead-letter queue.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	e := c.engine
 	attributes, err := e.attributesOf(ctx, e.queueURL)
@@ -71,8 +75,12 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	case r.MaxReceiveCount < safeReceiveCount:
 		note("maxReceiveCount is %d: a handler that ends its process takes innocent messages to the dead-letter queue; set it to at least %d.", r.MaxReceiveCount, safeReceiveCount)
 	}
-	if r.DeadLetterQueue != "" && r.MaxReceiveCount <= c.config.Failure.Deliveries {
-		note("maxReceiveCount %d is not above Failure.Deliveries %d: SQS dead-letters a message before the consumer can park it.", r.MaxReceiveCount, c.config.Failure.Deliveries)
+	deliveries := c.config.Failure.Deliveries
+	if source := e.deadLetterSource(ctx); deliveries > 0 && source != "" {
+		note("The queue is the dead-letter queue of %s: the receive counts of that queue go along, and count for Failure.Deliveries %d.", source, deliveries)
+	}
+	if r.DeadLetterQueue != "" && r.MaxReceiveCount <= deliveries {
+		note("maxReceiveCount %d is not above Failure.Deliveries %d: SQS dead-letters a message before the consumer can park it.", r.MaxReceiveCount, deliveries)
 	}
 	if c.config.Store != nil && c.config.KeepKeys < r.Retention {
 		note("KeepKeys %v is shorter than the queue's retention of %v: an old message may be handled twice.", c.config.KeepKeys, r.Retention)
@@ -90,6 +98,12 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	parking := reportOf(attributes)
 	if !parking.FIFO {
 		return r, &QueueError{parkingURL, []string{"the parking queue is not a FIFO queue; parked messages keep their groups"}}
+	}
+	if parking.arn != "" && parking.arn == r.arn {
+		return r, &QueueError{parkingURL, []string{"the parking queue is the queue itself; use another queue"}}
+	}
+	if parking.maxBytes < r.maxBytes {
+		note("The parking queue takes messages of %d bytes, the queue of %d: a larger message cannot be parked.", parking.maxBytes, r.maxBytes)
 	}
 	if parking.Retention < r.Retention {
 		note("The parking queue keeps messages for %v, the queue for %v; a parked message should live longer.", parking.Retention, r.Retention)
@@ -109,6 +123,25 @@ func (e *engine) attributesOf(ctx context.Context, queueURL string) (map[string]
 	return out.Attributes, nil
 }
 
+// deadLetterSource returns the URL of a queue whose dead-letter queue is the consumer's queue.
+// It returns "" if there is none, the permission is missing, or the client has no
+// ListDeadLetterSourceQueues.
+func (e *engine) deadLetterSource(ctx context.Context) string {
+	lister, ok := e.client.(interface {
+		ListDeadLetterSourceQueues(context.Context, *sqs.ListDeadLetterSourceQueuesInput, ...func(*sqs.Options)) (*sqs.ListDeadLetterSourceQueuesOutput, error)
+	})
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out, err := called(lister.ListDeadLetterSourceQueues(ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &e.queueURL}, withoutRetries))
+	if err != nil || len(out.QueueUrls) == 0 {
+		return ""
+	}
+	return out.QueueUrls[0]
+}
+
 func reportOf(attributes map[string]string) Report {
 	number := func(name types.QueueAttributeName) int {
 		n, _ := strconv.Atoi(attributes[string(name)]) // absent is 0
@@ -120,6 +153,8 @@ func reportOf(attributes map[string]string) Report {
 		InFlight:  number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible),
 		Delayed:   number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed),
 		Retention: time.Duration(number(types.QueueAttributeNameMessageRetentionPeriod)) * time.Second,
+		arn:       attributes[string(types.QueueAttributeNameQueueArn)],
+		maxBytes:  number(types.QueueAttributeNameMaximumMessageSize),
 	}
 	var redrive struct {
 		Target string          `json:"deadLetterTargetArn"`

@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -109,7 +108,7 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 		for _, it := range b.items {
 			e.keptBytes += it.bytes
 		}
-		e.limitReceives(b.items[0], now)
+		e.suspect(b, now)
 		e.admit(b)
 	}
 	e.grant()
@@ -214,25 +213,23 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 	}, withoutRetries))
 }
 
-// beCarefulAtStart limits each receive to one message, for one visibility timeout after the
+// beCautiousAtStart limits each receive to one message, for one visibility timeout after the
 // start. A message now in flight may have killed an earlier process. If it kills this
 // process too, few other messages are affected. Without messages in flight there is no
 // limit.
-func (e *engine) beCarefulAtStart(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	name := types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
-	out, err := called(e.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &e.queueURL, AttributeNames: []types.QueueAttributeName{name}}))
-	if err == nil {
-		if n, err := strconv.Atoi(out.Attributes[string(name)]); err == nil && n == 0 {
-			return
-		}
-	}
+func (e *engine) beCautiousAtStart(ctx context.Context) {
+	attributes, err := e.attributesOf(ctx, e.queueURL)
+	report := reportOf(attributes)
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.receiveSinglyUntil(now.Add(e.visibility))
-	e.wakeReceiversAt(e.singleUntil, now)
+	if e.limit = e.rules.Deliveries; e.limit == 0 {
+		e.limit = report.MaxReceiveCount
+	}
+	if err != nil || report.InFlight > 0 {
+		e.single.until = now.Add(e.visibility)
+		e.wakeAt(e.single.until, now)
+	}
 }
 
 // isAttemptIDRefused reports whether SQS refused a receive because its attempt ID cannot be

@@ -5,36 +5,16 @@ import (
 	"time"
 )
 
-const (
-	mostPolls = 16 // concurrent receives
-
-	// cautiousReceives: from this receive count, a message may have crashed a consumer.
-	cautiousReceives = 2
-
-	// aloneReceives: from this receive count, a message may have killed two consumers, so it
-	// waits, at most two visibility timeouts, until no other handler runs.
-	aloneReceives = 3
-)
+const mostPolls = 16 // concurrent receives
 
 // acquire waits until a batch may call the handler. If it returns true, the caller calls
 // the handler, and then the method `yield`. If it returns false, the batch or the consumer
 // must end.
-func (e *engine) acquire(b *groupBatch, it *item) bool {
+func (e *engine) acquire(b *groupBatch) bool {
 	t := &waiter{batch: b, granted: make(chan struct{})}
 	e.mu.Lock()
-	if it.first && it.receives >= aloneReceives && it.attempts == 0 {
-		e.setState(b, stateWaitingAlone)
-		t.receives, t.until = it.receives, time.Now().Add(2*e.visibility)
-		e.waitingAlone = append(e.waitingAlone, t)
-		time.AfterFunc(2*e.visibility, func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.grant()
-		})
-	} else {
-		e.setState(b, stateWaiting)
-		e.waiting = append(e.waiting, t)
-	}
+	e.setState(b, stateWaiting)
+	e.waiting = append(e.waiting, t)
 	e.grant()
 	e.mu.Unlock()
 	select {
@@ -49,8 +29,7 @@ func (e *engine) acquire(b *groupBatch, it *item) bool {
 	case <-t.granted:
 		granted = true
 	default:
-		isThis := func(other *waiter) bool { return other == t }
-		e.waiting, e.waitingAlone = slices.DeleteFunc(e.waiting, isThis), slices.DeleteFunc(e.waitingAlone, isThis)
+		e.waiting = slices.DeleteFunc(e.waiting, func(other *waiter) bool { return other == t })
 	}
 	if granted && b.ctx.Err() == nil && !e.isClosing() {
 		return true
@@ -76,37 +55,35 @@ func (e *engine) yield(b *groupBatch, s state) {
 // returned. The caller holds e.mu.
 func (e *engine) handlerEnded(b *groupBatch) {
 	e.running--
-	if e.alone == b {
-		e.alone = nil
-	}
+	e.endSuspicion(b)
 }
 
-// grant lets waiting batches call the handler, up to Config.Groups at a time. While a
-// message is handled alone (see aloneReceives), grant lets no other batch begin. The caller
-// holds e.mu.
+// grant lets waiting batches call the handler, up to Config.Groups at a time. In a period of
+// caution a suspect waits for the ordinary messages in hand, and they wait while it runs. The
+// caller holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
 		return
 	}
-	for e.alone == nil && len(e.waiting) > 0 && e.running < e.groups {
-		e.begin(e.waiting[0])
-		e.waiting = slices.Delete(e.waiting, 0, 1)
-	}
-	if e.alone != nil || len(e.waitingAlone) == 0 {
+	now := time.Now()
+	suspect := func(t *waiter) bool { return e.isSuspect(t.batch, now) }
+	if !e.isCautious(now) {
+		suspect = func(*waiter) bool { return false }
+	} else if e.suspectsRunning > 0 {
+		e.grantSuspects(now)
 		return
 	}
-	others := len(e.batches) - e.count[stateBlocked] - e.count[stateWaitingAlone]
-	next := 0
-	for i, t := range e.waitingAlone {
-		if t.receives < e.waitingAlone[next].receives {
-			next = i
+	for i := 0; i < len(e.waiting) && e.running < e.groups; {
+		if t := e.waiting[i]; suspect(t) {
+			i++
+		} else {
+			e.waiting = slices.Delete(e.waiting, i, i+1)
+			e.begin(t)
 		}
 	}
-	if others == 0 && e.polls == 0 || !time.Now().Before(e.waitingAlone[next].until) {
-		e.alone = e.waitingAlone[next].batch
-		e.begin(e.waitingAlone[next])
-		e.waitingAlone = slices.Delete(e.waitingAlone, next, next+1)
+	if e.isCautious(now) {
+		e.grantSuspects(now)
 	}
 }
 
@@ -116,54 +93,13 @@ func (e *engine) begin(t *waiter) {
 	close(t.granted)
 }
 
-// limitReceives makes receives smaller for a while if a message has a high receive count.
-// Such a message may kill the process, and then SQS delivers again all messages that the
-// process had received. The caller holds e.mu.
-func (e *engine) limitReceives(it *item, now time.Time) {
-	switch {
-	case it.receives >= aloneReceives:
-		e.aloneUntil = now.Add(2 * e.visibility)
-		e.singleUntil = e.aloneUntil
-	case it.receives >= cautiousReceives:
-		e.receiveSinglyUntil(now.Add(e.visibility))
-	default:
-		return
-	}
-	e.wakeReceiversAt(e.singleUntil, now)
-}
-
-func (e *engine) receiveSinglyUntil(until time.Time) {
-	if until.After(e.singleUntil) {
-		e.singleUntil = until
-	}
-}
-
-// wakeReceiversAt wakes the waiting receivers at the end of a limit on receives.
-func (e *engine) wakeReceiversAt(at, now time.Time) {
+// wakeAt wakes the waiting receivers and batches at the end of a period.
+func (e *engine) wakeAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.cond.Broadcast()
+		e.grant()
 	})
-}
-
-// receiveLimits returns the largest number of messages per receive (perReceive) and of
-// concurrent receives (polls). If no receive may start now, both are 0. limitReceives
-// lowers both for a while. The caller holds e.mu.
-func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
-	switch {
-	case len(e.waitingAlone) > 0 || e.alone != nil:
-		return 0, 0
-	case now.Before(e.aloneUntil):
-		if len(e.batches) > e.count[stateBlocked] {
-			return 0, 0
-		}
-		return 1, 1
-	case now.Before(e.singleUntil):
-		return 1, 4
-	default:
-		return e.perReceive, mostPolls
-	}
 }
 
 // pauseBatch waits in state s for the duration d (negative: without limit) or for an

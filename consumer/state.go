@@ -80,6 +80,7 @@ type engine struct {
 	stats   Stats
 
 	schedule
+	caution
 	intake
 	deletions
 	receivePace, deletePace pacer.Pacer // one pace per action, because SQS has a quota for each
@@ -155,15 +156,8 @@ func (e *engine) flushLog() {
 
 // schedule decides which batch may call the handler. engine.mu guards its fields.
 type schedule struct {
-	running      int
-	alone        *groupBatch // while its handler runs, no other handler starts; nil if none must run alone
-	waiting      []*waiter
-	waitingAlone []*waiter // handlers that must run alone
-
-	// Until aloneUntil, the consumer receives one message at a time. Until singleUntil, each
-	// receive requests one message (see receiveLimits). If a message crashes the process, SQS
-	// then has fewer received messages to deliver again.
-	singleUntil, aloneUntil time.Time
+	running int
+	waiting []*waiter
 }
 
 // answerRequest answers the waiting request of an operator, if there is one.
@@ -181,10 +175,8 @@ func (b *groupBatch) endCause() error { return cmp.Or(context.Cause(b.ctx), ErrS
 
 // waiter is a batch that waits until it may call the handler.
 type waiter struct {
-	batch    *groupBatch
-	receives int       // receive count of the first message
-	until    time.Time // end of the wait for other handlers
-	granted  chan struct{}
+	batch   *groupBatch
+	granted chan struct{}
 }
 
 // intake is the shared state of the receivers. engine.mu guards its fields.
@@ -225,9 +217,12 @@ func (e *engine) setState(b *groupBatch, s state) {
 	b.state = s
 }
 
-// drop removes an item from its batch and from the counts of kept messages and bytes. The
-// caller holds e.mu.
+// drop removes an item from its batch and from the counts of kept messages and bytes. Unless
+// the message was deleted, the consumer gives it up. The caller holds e.mu.
 func (e *engine) drop(it *item) {
+	if !it.removed {
+		e.noteGivenUp(it)
+	}
 	it.removed = true
 	b := it.batch
 	for i, other := range b.items {

@@ -22,7 +22,7 @@ func (e *engine) work(ctx context.Context) error {
 		defer close(beats)
 		e.heartbeat(stopBeats)
 	}()
-	e.beCarefulAtStart(ctx)
+	e.beCautiousAtStart(ctx)
 	e.mu.Lock()
 	e.addReceiver()
 	e.mu.Unlock()

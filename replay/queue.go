@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -145,9 +144,7 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// Each run raises the receive counts of remaining messages. Above a limit, the consumer
-		// would block the group.
-		Failure:   consumer.Failure{Action: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
+		Failure:   consumer.Failure{Action: consumer.ActionBlock, Attempts: 1},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})
 	if err != nil {

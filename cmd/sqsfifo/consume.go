@@ -21,7 +21,7 @@ type consumeCmd struct {
 	OnFailure    string        `enum:"park,block,skip," default:"" placeholder:"WAY" help:"After the last attempt of a command: park the message, block its group until the command ends, or skip (delete) the message. Required with a COMMAND."`
 	ParkingQueue string        `placeholder:"URL" help:"With --on-failure park: URL of a FIFO queue for failed messages."`
 	Attempts     int           `default:"5" placeholder:"N" help:"Runs of COMMAND for a message before --on-failure (default ${default})."`
-	Deliveries   int           `default:"8" placeholder:"N" help:"Most deliveries of a message; above them --on-failure applies without a run (default ${default})."`
+	Deliveries   int           `placeholder:"N" help:"With --on-failure park or block: most deliveries of a message; above them --on-failure applies without a run (default: no limit). Shutdowns count as deliveries, and so do those of the queue whose dead-letter queue this is."`
 	Groups       int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
 	Visibility   time.Duration `default:"1m" placeholder:"TIME" help:"Visibility timeout, which is extended while a message is in hand (default ${default})."`
 	Grace        time.Duration `default:"25s" placeholder:"TIME" help:"How long commands under way may take after SIGINT (default ${default})."`
@@ -61,7 +61,8 @@ func (c *consumeCmd) check() error {
 	errs.addIf(c.ParkingQueue == "" && c.OnFailure == "park", "--on-failure park needs --parking-queue")
 	errs.addIf(c.Groups < 1, "--groups: %d is below 1", c.Groups)
 	errs.addIf(c.Attempts < 1, "--attempts: %d is below 1", c.Attempts)
-	errs.addIf(c.Deliveries < 1, "--deliveries: %d is below 1", c.Deliveries)
+	errs.addIf(c.Deliveries < 0, "--deliveries: %d is below 0", c.Deliveries)
+	errs.addIf(c.Deliveries > 0 && c.OnFailure == "skip", "--deliveries needs --on-failure park or block: a count of deliveries alone must not delete a message")
 	errs.addIf(c.Idle < 0, "--idle: %v is below 0", c.Idle)
 	return errors.Join(errs...)
 }
@@ -106,7 +107,7 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	// Without COMMAND, a message that cannot be printed must stay in the queue. The largest
 	// limits prevent ActionSkip, which would delete the message.
-	f := consumer.Failure{Action: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
+	f := consumer.Failure{Action: consumer.ActionSkip, Attempts: math.MaxInt}
 	if len(c.Command) > 0 {
 		then := map[string]consumer.Action{"park": consumer.ActionPark, "block": consumer.ActionBlock, "skip": consumer.ActionSkip}
 		f = consumer.Failure{Action: then[c.OnFailure], ParkingQueue: c.ParkingQueue, Attempts: c.Attempts, Deliveries: c.Deliveries}

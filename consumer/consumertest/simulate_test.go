@@ -221,7 +221,7 @@ func (s *simulation) consume(ctx context.Context, e Env) error {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
 		},
-		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, Deliveries: 1000, MaxBackoff: 5 * time.Second},
+		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, MaxBackoff: 5 * time.Second},
 	}
 	handle := func(ctx context.Context, m consumer.Message[string]) error {
 		return e.Handle(ctx, Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})

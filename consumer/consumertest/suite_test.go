@@ -22,7 +22,7 @@ func config(e consumertest.Env) consumer.Config[string] {
 			return e.Handle(ctx, consumertest.Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})
 		},
 		Failure: consumer.Failure{
-			Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: e.Attempts, MaxBackoff: 10 * time.Second,
+			Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: e.Attempts, Deliveries: 8, MaxBackoff: 10 * time.Second,
 		},
 	}
 }

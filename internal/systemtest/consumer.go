@@ -3,7 +3,6 @@ package systemtest
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -19,7 +18,7 @@ func (w *world) consume(p *process) {
 		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",
 		Handle: func(ctx context.Context, m consumer.Message[event]) error { return w.handle(ctx, p, m) },
 		Store:  p.store, Once: consumer.AtMostOnce, Probe: w.probe,
-		Failure: consumer.Failure{Action: consumer.ActionBlock, Deliveries: math.MaxInt}, // a message that fails because of crashes stays in the queue
+		Failure: consumer.Failure{Action: consumer.ActionBlock},
 	}
 	if w.sabotage == "no store at the consumer" {
 		config.Store, config.Once, config.Probe = nil, consumer.AtLeastOnce, nil

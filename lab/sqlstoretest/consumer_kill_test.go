@@ -60,7 +60,7 @@ func TestConsumeForTheParentProcess(t *testing.T) {
 		},
 		// Each kill uses up a delivery of the messages that are being handled. Without
 		// limits, no message fails because of kills.
-		Failure: consumer.Failure{Action: consumer.ActionBlock, Attempts: math.MaxInt, Deliveries: math.MaxInt},
+		Failure: consumer.Failure{Action: consumer.ActionBlock, Attempts: math.MaxInt},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
