@@ -5,9 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-func (e *engine) newBatch(group string, received time.Time) *groupBatch {
+func (e *engine) newBatch(group string, received clock.Instant) *groupBatch {
 	ctx, cancel := context.WithCancelCause(e.base)
 	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }

@@ -2,7 +2,8 @@ package consumer
 
 import (
 	"slices"
-	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 const (
@@ -46,23 +47,23 @@ type caution struct {
 
 // period is a limited time of caution.
 type period struct {
-	until        time.Time // end of the period
-	trustedUntil time.Time // no new period begins before this time
+	until        clock.Instant // end of the period
+	trustedUntil clock.Instant // no new period begins before this time
 }
 
 // extend begins a period of one visibility timeout, unless the period runs. After a period no
 // other one begins until no call of extend has come for two visibility timeouts. The result
 // reports whether a period began. The caller holds e.mu.
-func (p *period) extend(e *engine, now time.Time) (begins bool) {
-	if begins = !now.Before(p.trustedUntil); begins {
+func (p *period) extend(e *engine, now clock.Instant) (begins bool) {
+	if begins = now >= p.trustedUntil; begins {
 		p.until = now.Add(e.visibility)
 		e.wakeAt(p.until, now)
 	}
-	p.trustedUntil = later(p.until, now.Add(2*e.visibility))
+	p.trustedUntil = max(p.until, now.Add(2*e.visibility))
 	return begins
 }
 
-func (p *period) runs(now time.Time) bool { return now.Before(p.until) }
+func (p *period) runs(now clock.Instant) bool { return now < p.until }
 
 // mostGivenUp limits the size of caution.givenUp.
 const mostGivenUp = 10_000
@@ -79,7 +80,7 @@ func (e *engine) noteGivenUp(it *item) {
 // suspect looks for signs of a crash in the first message of a batch, and begins a period of
 // caution if there are any. Messages that this process gave up are no sign. The caller holds
 // e.mu.
-func (e *engine) suspect(b *groupBatch, now time.Time) {
+func (e *engine) suspect(b *groupBatch, now clock.Instant) {
 	it := b.items[0]
 	it.suspicion = it.receives - e.givenUp[it.id()]
 	if it.suspicion >= singleReceives {
@@ -110,20 +111,20 @@ func (e *engine) nearLimit(it *item) bool {
 
 // isCautious reports whether a period runs in which suspects and other messages do not run
 // concurrently.
-func (e *engine) isCautious(now time.Time) bool {
+func (e *engine) isCautious(now clock.Instant) bool {
 	return e.suspects.runs(now) && e.cleared < mostSuspects || e.last.runs(now)
 }
 
 // isSuspect reports whether the first message of a batch is a suspect in a running period.
 // The caller holds e.mu.
-func (e *engine) isSuspect(b *groupBatch, now time.Time) bool {
+func (e *engine) isSuspect(b *groupBatch, now clock.Instant) bool {
 	return b.suspect && (e.suspects.runs(now) && e.cleared < mostSuspects || e.last.runs(now) && e.nearLimit(b.items[0]))
 }
 
 // grantSuspects lets suspects call the handler if no ordinary message is in hand, those with
 // the lowest receive counts first. A sleeping or blocked group does not count: it may wait
 // for long. The caller holds e.mu.
-func (e *engine) grantSuspects(now time.Time) {
+func (e *engine) grantSuspects(now clock.Instant) {
 	for e.running < e.groups && !e.aloneRuns {
 		others := len(e.batches) - e.count[stateBlocked] - e.count[stateSleeping] - e.suspectsRunning
 		next := -1
@@ -164,7 +165,7 @@ func (e *engine) endSuspicion(b *groupBatch) {
 		e.suspectsRunning--
 		e.aloneRuns = false
 		if e.cleared++; e.cleared == mostSuspects {
-			e.single.until = time.Time{}
+			e.single.until = 0
 		}
 	}
 }
@@ -172,7 +173,7 @@ func (e *engine) endSuspicion(b *groupBatch) {
 // receiveLimits returns the largest number of messages per receive (perReceive) and of
 // concurrent receives (polls). If no receive may start now, both are 0. The caller holds
 // e.mu.
-func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
+func (e *engine) receiveLimits(now clock.Instant) (perReceive, polls int) {
 	switch cautious := e.isCautious(now); {
 	case cautious && e.suspectsInHand > 0:
 		return 0, 0

@@ -16,7 +16,7 @@ import (
 func TestDrainNamesEndingGroup(t *testing.T) {
 	e := newEngine(settings{stop: 50 * time.Millisecond}, nil, nil, nil, nil)
 	e.base = context.Background()
-	b, it := e.newBatch("a", time.Now()), newItem(types.Message{}, time.Now(), time.Minute)
+	b, it := e.newBatch("a", 1), newItem(types.Message{}, 1, time.Minute)
 	b.items, it.batch = []*item{it}, b
 	e.batches[b] = struct{}{}
 	result := make(chan error, 1)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // item is a received message in a batch (see groupBatch). The consumer drops the item when
@@ -20,8 +21,8 @@ type item struct {
 	sequence string
 	receives int
 	bytes    int64
-	received time.Time // start of the receive request
-	first    bool      // first of its group in the answer to the receive
+	received clock.Instant // start of the receive request
+	first    bool          // first of its group in the answer to the receive
 	batch    *groupBatch
 
 	// Only the goroutine of the item's batch uses the following fields.
@@ -30,10 +31,10 @@ type item struct {
 	claim    claim
 
 	// engine.mu guards the following fields.
-	visibleAt      time.Time // earliest end of the visibility timeout
-	extendAfter    time.Time // extend only after this time, because the last extension failed
-	changing       bool      // a call that changes the visibility timeout is running
-	deleting       bool      // a call that deletes the message is running
+	visibleAt      clock.Instant // earliest end of the visibility timeout; 0 if unknown
+	extendAfter    clock.Instant // extend only after this time, because the last extension failed
+	changing       bool          // a call that changes the visibility timeout is running
+	deleting       bool          // a call that deletes the message is running
 	visibilityLost bool
 	removed        bool // deleted, or removed from its batch
 	suspicion      int  // receives that may have ended in a crash
@@ -50,7 +51,7 @@ type claim struct {
 	mu       sync.Mutex // guards the following fields
 	ref      idempotency.Ref
 	granted  bool
-	renewAt  time.Time
+	renewAt  clock.Instant
 	renewing bool
 }
 
@@ -61,7 +62,7 @@ func (c *claim) isGranted() bool {
 	return c.granted
 }
 
-func newItem(m types.Message, received time.Time, visibility time.Duration) *item {
+func newItem(m types.Message, received clock.Instant, visibility time.Duration) *item {
 	it := &item{
 		raw: m, group: attribute(m, types.MessageSystemAttributeNameMessageGroupId), received: received, visibleAt: received.Add(visibility),
 		sequence: attribute(m, types.MessageSystemAttributeNameSequenceNumber), receives: 1, bytes: int64(len(aws.ToString(m.Body))),
@@ -106,7 +107,7 @@ type outcome struct {
 // handles them one after another.
 type groupBatch struct {
 	group    string
-	received time.Time
+	received clock.Instant
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	requests chan operatorRequest // from Retry and ParkHead; the buffer has room for one request

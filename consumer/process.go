@@ -24,7 +24,8 @@ import (
 // Attempt keeps no order: call it for one message of a group at a time. A claim in the
 // store lasts for Config.Visibility, so ctx should end earlier.
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
-	it := newItem(m, time.Now(), c.config.Visibility)
+	it := newItem(m, c.engine.clock.Now(), c.config.Visibility)
+	it.visibleAt = 0 // the other program receives
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
 	o := c.process(ctx, it)
 	done(o.errorType())
@@ -52,9 +53,17 @@ func (c *Consumer[T]) process(ctx context.Context, it *item) outcome {
 
 // call runs a handler and counts the attempt.
 func (c *Consumer[T]) call(it *item, handler func() error) outcome {
-	err := guarded(handler)
-	if err == nil {
+	err := guarded(func() error {
+		if !c.engine.mayStart(it) {
+			return errNotStarted
+		}
+		return handler()
+	})
+	switch {
+	case err == nil:
 		return outcome{kind: handled}
+	case errors.Is(err, errNotStarted):
+		return outcome{kind: busy, err: ErrLost}
 	}
 	o := outcome{kind: failed, err: err}
 	var q *wrappedError
@@ -73,6 +82,9 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 	}
 	return o
 }
+
+// errNotStarted: the message was lost before the handler started.
+var errNotStarted = errors.New("consumer: not started")
 
 // guarded calls f in a separate goroutine and waits. If f panics, guarded returns a
 // [*PanicError]. If f calls runtime.Goexit, guarded returns errExited.
@@ -180,7 +192,7 @@ func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) 
 		case out.Decision.Granted():
 			it.claim.mu.Lock()
 			it.claim.ref, it.claim.granted = out.Ref(), true
-			it.claim.renewAt = time.Now().Add(c.config.Visibility / 3)
+			it.claim.renewAt = c.engine.clock.Now().Add(c.config.Visibility / 3)
 			it.claim.mu.Unlock()
 			it.claim.repeated = out.Decision == idempotency.Reclaimed
 			return outcome{}, true

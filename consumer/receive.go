@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
@@ -65,7 +66,7 @@ func (e *engine) reserve() int {
 		if e.isClosing() {
 			return 0
 		}
-		n, polls := e.receiveLimits(time.Now())
+		n, polls := e.receiveLimits(e.clock.Now())
 		active := e.count[stateWaiting] + e.count[stateHandling]
 		if !e.paused && n > 0 && e.polls < polls && active < e.groups &&
 			e.kept+e.reserved+n <= e.messages && e.keptBytes+int64(e.reserved+n)*mib <= e.bytes {
@@ -81,8 +82,8 @@ func (e *engine) reserve() int {
 // batches to the method `admit`. It starts one more receiver if SQS returned all n requested
 // messages, no other receiver is idle, and fewer than mostPolls receivers exist. It returns
 // false if this receiver should end.
-func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
-	now := time.Now()
+func (e *engine) takeIn(messages []types.Message, started clock.Instant, n int) bool {
+	now := e.clock.Now()
 	var groups []*groupBatch
 	byGroup := map[string]*groupBatch{}
 	for _, m := range messages {
@@ -126,11 +127,11 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 // poll receives at most n messages. It repeats the call until SQS answers or the consumer
 // shuts down. After network errors and throttles it uses the same attempt ID again, so SQS
 // returns the messages of a lost answer.
-func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
+func (e *engine) poll(n int) (_ []types.Message, started clock.Instant) {
 	var id string
-	var since time.Time
+	var since clock.Instant
 	for try := 0; ; try++ {
-		started = time.Now()
+		started = e.clock.Now()
 		if id == "" || started.Sub(since) > attemptLifetime {
 			id, since = uuid.NewString(), started
 		}
@@ -175,10 +176,10 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 
 // neverAnswered reports whether no receive has ever succeeded, and startupRetry has
 // passed since the given time.
-func (e *engine) neverAnswered(since time.Time) bool {
+func (e *engine) neverAnswered(since clock.Instant) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.answered && time.Since(since) >= startupRetry
+	return !e.answered && e.clock.Now().Sub(since) >= startupRetry
 }
 
 // repeatInterrupted repeats a receive interrupted by the shutdown, with the same attempt
@@ -220,7 +221,7 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 func (e *engine) beCautiousAtStart(ctx context.Context) {
 	attributes, err := e.attributesOf(ctx, e.queueURL)
 	report := reportOf(attributes)
-	now := time.Now()
+	now := e.clock.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.limit = e.rules.Deliveries; e.limit == 0 {

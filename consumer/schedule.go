@@ -3,6 +3,8 @@ package consumer
 import (
 	"slices"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 const mostPolls = 16 // concurrent receives
@@ -66,7 +68,7 @@ func (e *engine) grant() {
 	if e.isClosing() {
 		return
 	}
-	now := time.Now()
+	now := e.clock.Now()
 	suspect := func(t *waiter) bool { return e.isSuspect(t.batch, now) }
 	if !e.isCautious(now) {
 		suspect = func(*waiter) bool { return false }
@@ -94,7 +96,7 @@ func (e *engine) begin(t *waiter) {
 }
 
 // wakeAt wakes the waiting receivers and batches at the end of a period.
-func (e *engine) wakeAt(at, now time.Time) {
+func (e *engine) wakeAt(at, now clock.Instant) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()

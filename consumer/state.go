@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
@@ -65,6 +66,7 @@ type engine struct {
 	events  processor
 	watch   *observe.Consumer
 	log     *sink.Log
+	clock   *clock.Clock // counts suspensions, as SQS does
 
 	base    context.Context // context of all calls; ends when Run returns
 	closing chan struct{}   // closed when Run begins to shut down
@@ -94,7 +96,7 @@ type engine struct {
 
 func newEngine(s settings, client Client, events processor, watch *observe.Consumer, log *sink.Log) *engine {
 	e := &engine{
-		settings: s, client: client, events: events, watch: watch, log: log,
+		settings: s, client: client, events: events, watch: watch, log: log, clock: clock.New(),
 		closing: make(chan struct{}), dead: make(chan struct{}), failed: make(chan struct{}), idle: make(chan struct{}),
 		batches: map[*groupBatch]struct{}{}, byGroup: map[string][]*groupBatch{},
 	}

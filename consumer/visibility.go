@@ -13,11 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // visibilityLimit is SQS's limit for the visibility timeout, counted from the receive
 // request (F-152).
 const visibilityLimit = 12 * time.Hour
+
+// checkEvery is the longest time between two readings of the clock while messages are in
+// hand. Timers of package time stop during a suspension of the machine, and the clock of the
+// engine does not.
+const checkEvery = time.Second
 
 // heartbeat extends each visibility timeout whenever a third of it has passed, and marks
 // messages as lost whose timeout ends soon. It also extends the leases of claims, and cancels
@@ -25,52 +31,59 @@ const visibilityLimit = 12 * time.Hour
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()
+	var next clock.Instant
 	for {
 		select {
 		case <-stop:
 			return
 		case <-timer.C:
 		}
-		now := time.Now()
-		timer.Reset(max(e.startDueExtensions(now).Sub(now), time.Millisecond))
+		now := e.clock.Now()
+		wait := checkEvery
+		if now >= next {
+			next = e.startDueExtensions(now)
+			if e.isEmpty() {
+				wait = e.visibility / 6
+			}
+		}
+		timer.Reset(min(max(next.Sub(now), time.Millisecond), wait))
 	}
+}
+
+func (e *engine) isEmpty() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.batches) == 0
 }
 
 // startDueExtensions extends, in other goroutines, the visibility timeouts and leases that
 // are due for an extension. It returns the time for the next call.
-func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
+func (e *engine) startDueExtensions(now clock.Instant) (next clock.Instant) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next = now.Add(e.visibility / 6)
-	sooner := func(at time.Time) {
-		if at.Before(next) {
-			next = at
-		}
-	}
+	sooner := func(at clock.Instant) { next = min(next, at) }
 	var due []*item
 	for b := range e.batches {
 		if b.state == stateEnding {
 			continue
 		}
-		if over := b.received.Add(e.maxHold); !now.Before(over) {
+		if over := b.received.Add(e.maxHold); now >= over {
 			b.cancel(ErrHeldTooLong)
 		} else {
 			sooner(over)
 		}
 		for i := 0; i < len(b.items); i++ {
 			it := b.items[i]
-			lossAt := it.visibleAt.Add(-e.margin())
-			if !it.visibilityLost && !now.Before(lossAt) {
-				e.markLost(it)
-			}
+			e.checkLease(it, now)
 			if it.visibilityLost {
 				break
 			}
-			sooner(lossAt)
+			sooner(e.lossAt(it))
 			if it.changing || it.deleting || e.extension(it, now) < time.Second {
 				continue
 			}
-			if at := later(it.visibleAt.Add(-e.visibility*2/3), it.extendAfter); at.After(now.Add(e.visibility / 12)) {
+			if at := max(it.visibleAt.Add(-e.visibility*2/3), it.extendAfter); at > now.Add(e.visibility/12) {
 				sooner(at)
 			} else {
 				due = append(due, it)
@@ -94,14 +107,35 @@ func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	return next
 }
 
+// lossAt returns when a message counts as lost, because its visibility timeout ends soon.
+func (e *engine) lossAt(it *item) clock.Instant { return it.visibleAt.Add(-e.margin()) }
+
+// checkLease marks a message as lost if its visibility timeout has ended or ends soon. The
+// caller holds e.mu.
+func (e *engine) checkLease(it *item, now clock.Instant) {
+	if !it.visibilityLost && it.visibleAt != 0 && now >= e.lossAt(it) {
+		e.markLost(it)
+	}
+}
+
+// mayStart reports whether the handler may start for the first message of a batch. After a
+// stop of the process or a suspension of the machine, the message may be lost although no
+// heartbeat has noticed it yet.
+func (e *engine) mayStart(it *item) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checkLease(it, e.clock.Now())
+	return !it.visibilityLost
+}
+
 // renewClaim extends the lease of an item's claim in a separate goroutine, if due. If
 // another consumer has claimed the key, the handler's context ends. The caller holds
 // e.mu.
-func (e *engine) renewClaim(it *item, now time.Time) {
+func (e *engine) renewClaim(it *item, now clock.Instant) {
 	c := &it.claim
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.granted || c.renewing || now.Before(c.renewAt) {
+	if !c.granted || c.renewing || now < c.renewAt {
 		return
 	}
 	c.renewing = true
@@ -112,27 +146,20 @@ func (e *engine) renewClaim(it *item, now time.Time) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.renewing = false
-		c.renewAt = time.Now().Add(e.visibility / 3)
+		c.renewAt = e.clock.Now().Add(e.visibility / 3)
 		switch {
 		case err == nil || !c.granted:
 		case errors.Is(err, idempotency.ErrStaleClaim):
 			it.batch.cancel(ErrLost)
 		default:
-			c.renewAt = time.Now().Add(e.visibility / 20)
+			c.renewAt = e.clock.Now().Add(e.visibility / 20)
 		}
 	}()
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // extension returns the new visibility timeout of a message in whole seconds, within
 // visibilityLimit.
-func (e *engine) extension(it *item, now time.Time) time.Duration {
+func (e *engine) extension(it *item, now clock.Instant) time.Duration {
 	return min(e.visibility, it.received.Add(visibilityLimit).Sub(now)-time.Second).Truncate(time.Second)
 }
 
@@ -140,7 +167,7 @@ func (e *engine) extension(it *item, now time.Time) time.Duration {
 // set item.changing for each item.
 func (e *engine) extend(batch []*item) {
 	defer e.calls.Done()
-	started := time.Now()
+	started := e.clock.Now()
 	asked := make([]time.Duration, len(batch))
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(batch))
 	for i, it := range batch {
@@ -160,7 +187,7 @@ func (e *engine) extend(batch []*item) {
 		case results[i] == expired && !it.deleting:
 			e.markLost(it)
 		default:
-			it.extendAfter = time.Now().Add(e.visibility / 20)
+			it.extendAfter = e.clock.Now().Add(e.visibility / 20)
 		}
 	}
 }
