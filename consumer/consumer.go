@@ -19,6 +19,8 @@ type Consumer[T any] struct {
 	config  Config[T]
 	engine  *engine
 	started atomic.Bool
+
+	attempts chan struct{} // one value for each running call of Attempt
 }
 
 // New returns a consumer. The error joins a [*sqsfifo.InvalidError] for each invalid field.
@@ -33,7 +35,7 @@ func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Consumer[T]{config: config}
+	c := &Consumer[T]{config: config, attempts: make(chan struct{}, config.Groups)}
 	t := config.Telemetry
 	var e *engine
 	watch, err := observe.NewConsumer(observe.ConsumerConfig{

@@ -21,11 +21,25 @@ import (
 // Delete the message only after a nil error: the handler succeeded, or the store already
 // had a recorded success.
 //
-// Attempt keeps no order: call it for one message of a group at a time. A claim in the
-// store lasts for Config.Visibility, so ctx should end earlier.
+// Attempt keeps no order: call it for one message of a group at a time. At most
+// Config.Groups attempts run concurrently, and further ones wait. Meanwhile the claim in the
+// store is extended. If another consumer claims the key nevertheless, the handler's context
+// ends with [ErrLost].
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
+	select {
+	case c.attempts <- struct{}{}:
+		defer func() { <-c.attempts }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	it := newItem(m, c.engine.clock.Now(), c.config.Visibility)
 	it.visibleAt = 0 // the other program receives
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	it.batch = &groupBatch{cancel: cancel}
+	if c.config.Store != nil {
+		defer c.engine.keepClaim(context.WithoutCancel(ctx), it)()
+	}
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
 	o := c.process(ctx, it)
 	done(o.errorType())

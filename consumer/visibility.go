@@ -90,7 +90,7 @@ func (e *engine) startDueExtensions(now clock.Instant) (next clock.Instant) {
 			}
 		}
 		if len(b.items) > 0 {
-			e.renewClaim(b.items[0], now)
+			e.renewClaim(e.base, b.items[0], now)
 		}
 	}
 	slices.SortFunc(due, func(a, b *item) int {
@@ -129,9 +129,8 @@ func (e *engine) mayStart(it *item) bool {
 }
 
 // renewClaim extends the lease of an item's claim in a separate goroutine, if due. If
-// another consumer has claimed the key, the handler's context ends. The caller holds
-// e.mu.
-func (e *engine) renewClaim(it *item, now clock.Instant) {
+// another consumer has claimed the key, the handler's context ends.
+func (e *engine) renewClaim(ctx context.Context, it *item, now clock.Instant) {
 	c := &it.claim
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +141,7 @@ func (e *engine) renewClaim(it *item, now clock.Instant) {
 	e.calls.Add(1)
 	go func() {
 		defer e.calls.Done()
-		err := e.events.renew(e.base, it)
+		err := e.events.renew(ctx, it)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.renewing = false
@@ -155,6 +154,22 @@ func (e *engine) renewClaim(it *item, now clock.Instant) {
 			c.renewAt = e.clock.Now().Add(e.visibility / 20)
 		}
 	}()
+}
+
+// keepClaim extends the lease of an item's claim until the returned function is called.
+func (e *engine) keepClaim(ctx context.Context, it *item) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for sleep(ctx, min(e.visibility/6, checkEvery)) {
+			e.renewClaim(ctx, it, e.clock.Now())
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // extension returns the new visibility timeout of a message in whole seconds, within

@@ -5,7 +5,8 @@
 //
 // The message groups of a batch are handled concurrently, each in order, and a group
 // stops at its first failure. The answer to Lambda has exactly the IDs of the failed and
-// the unhandled messages. Set FunctionResponseTypes of the event source mapping to
+// the unhandled messages. It comes before the deadline of the invocation, because Lambda
+// discards a later answer and delivers the whole batch again: see [Options].Margin. Set FunctionResponseTypes of the event source mapping to
 // ReportBatchItemFailures: otherwise Lambda ignores the answer and deletes all messages.
 //
 // The types have the JSON form of Lambda's events, so the package needs no module of AWS
@@ -17,6 +18,7 @@ package lambdasqs
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +84,13 @@ type Options struct {
 	// needs Client. It is rounded down to whole seconds. The default and the minimum are
 	// 1 s, and the maximum is 12 h.
 	RetryAfter time.Duration
+
+	// Margin is the time between the end of the handlers' contexts and the deadline of the
+	// invocation. Handlers that return within the first half of it are in the answer. A
+	// handler that ignores its context counts as failed, although it may still run. The
+	// default is 1 s or 5 % of the invocation's time, whichever is longer. Margin is at most
+	// half of that time.
+	Margin time.Duration
 }
 
 // New returns a Lambda function. The function always returns a nil error: an error would
@@ -91,8 +100,14 @@ func New(c Consumer, o Options) func(ctx context.Context, e Event) (Response, er
 		o.RetryAfter = time.Second
 	}
 	return func(ctx context.Context, e Event) (Response, error) {
-		left := handle(ctx, c, e.Records)
-		o.release(ctx, left)
+		end, bounded := o.deadline(ctx)
+		if bounded {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, end.handlers)
+			defer cancel()
+		}
+		left, idle := handle(ctx, c, e.Records, end)
+		o.release(ctx, idle, end)
 		out := Response{BatchItemFailures: []ItemFailure{}}
 		for _, r := range left {
 			out.BatchItemFailures = append(out.BatchItemFailures, ItemFailure{r.MessageID})
@@ -101,35 +116,96 @@ func New(c Consumer, o Options) func(ctx context.Context, e Event) (Response, er
 	}
 }
 
-// handle returns the failed and the unhandled records in the order of the batch.
-func handle(ctx context.Context, c Consumer, records []Record) (left []Record) {
-	groups := map[string][]int{}
-	for i, r := range records {
-		key := r.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
-		if !strings.HasSuffix(r.EventSourceARN, ".fifo") {
-			key = strconv.Itoa(i) // a standard queue has no order, even with group IDs (sqstest/FACTS.md, F-149)
-		}
-		groups[key] = append(groups[key], i)
+// deadlines are the times of an invocation, zero without a deadline.
+type deadlines struct {
+	handlers time.Time // end of the handlers' contexts
+	answers  time.Time // end of the wait for handlers
+	release  time.Time // end of the request that shortens visibility timeouts
+}
+
+// deadline divides the margin before the deadline of ctx.
+func (o Options) deadline(ctx context.Context) (d deadlines, bounded bool) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return d, false
 	}
+	left := time.Until(end)
+	margin := o.Margin
+	if margin <= 0 {
+		margin = max(time.Second, left/20)
+	}
+	margin = min(margin, left/2)
+	return deadlines{end.Add(-margin), end.Add(-margin / 2), end.Add(-margin / 4)}, true
+}
+
+// handle returns the failed and the unhandled records in the order of the batch. The records
+// in idle are those of groups without a running handler: a handler that ignores its context
+// may run until the environment of the function ends.
+func handle(ctx context.Context, c Consumer, records []Record, end deadlines) (left, idle []Record) {
+	groups := map[string][]int{}
+	keys := make([]string, len(records))
+	for i, r := range records {
+		keys[i] = r.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
+		if !strings.HasSuffix(r.EventSourceARN, ".fifo") {
+			keys[i] = strconv.Itoa(i) // a standard queue has no order, even with group IDs (sqstest/FACTS.md, F-149)
+		}
+		groups[keys[i]] = append(groups[keys[i]], i)
+	}
+	var mu sync.Mutex // guards the next three
 	handled := make([]bool, len(records))
+	running := make(map[string]bool, len(groups))
+	answered := false
+	done := make(chan struct{})
 	var wait sync.WaitGroup
-	for _, group := range groups {
+	for key, group := range groups {
+		running[key] = true
 		wait.Go(func() {
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				delete(running, key)
+			}()
 			for _, i := range group {
 				if ctx.Err() != nil || c.Attempt(ctx, message(records[i])) != nil {
 					return
 				}
+				mu.Lock()
 				handled[i] = true
+				over := answered
+				mu.Unlock()
+				if over {
+					return
+				}
 			}
 		})
 	}
-	wait.Wait()
+	go func() {
+		wait.Wait()
+		close(done)
+	}()
+	var late <-chan time.Time
+	if !end.answers.IsZero() {
+		timer := time.NewTimer(time.Until(end.answers))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-done:
+	case <-late:
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	answered = true
 	for i, r := range records {
-		if !handled[i] {
-			left = append(left, r)
+		if handled[i] {
+			continue
+		}
+		left = append(left, r)
+		if !running[keys[i]] {
+			idle = append(idle, r)
 		}
 	}
-	return left
+	return left, idle
 }
 
 // message returns the SDK's form of a record.
@@ -151,17 +227,23 @@ func message(r Record) types.Message {
 // release shortens the visibility timeout of the failed and unhandled records to
 // RetryAfter, the last record first. It ignores errors: an unchanged message only stays
 // hidden longer.
-func (o Options) release(ctx context.Context, left []Record) {
+func (o Options) release(ctx context.Context, left []Record, end deadlines) {
 	if o.Client == nil || len(left) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+	if !end.release.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, end.release)
+		defer cancel()
+	}
 	var entries []types.ChangeMessageVisibilityBatchRequestEntry
 	for i := len(left) - 1; i >= 0; i-- {
 		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
 			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &left[i].ReceiptHandle, VisibilityTimeout: int32(min(o.RetryAfter, 12*time.Hour) / time.Second), // #nosec G115 -- at most 12 h
 		})
 	}
-	_, _ = o.Client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &o.QueueURL, Entries: entries})
+	for batch := range slices.Chunk(entries, 10) {
+		_, _ = o.Client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &o.QueueURL, Entries: batch})
+	}
 }
