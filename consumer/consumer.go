@@ -58,7 +58,7 @@ func observed(s Stats) observe.ConsumerSnapshot {
 	return observe.ConsumerSnapshot{
 		InHand: int64(s.Messages), Bytes: s.Bytes, Running: int64(s.Running), Sleeping: int64(s.Sleeping), Blocked: int64(s.Blocked),
 		OldestHead: s.OldestHead.Seconds(), Handled: s.Handled, Duplicates: s.Duplicates, Parked: s.Parked, Skipped: s.Skipped,
-		Failures: s.Failures, Lost: s.Lost, Released: s.Released,
+		Failures: s.Failures, Lost: s.Lost, Released: s.Released, FailedReceives: s.FailedReceives,
 	}
 }
 
@@ -95,10 +95,16 @@ func (c *Consumer[T]) Stats() Stats { return c.engine.snapshot() }
 // operator from groups that wait for their next attempt.
 func (c *Consumer[T]) Blocked() []BlockedGroup { return c.engine.blocked() }
 
-// WaitIdle returns after a period d in which no message arrived, no handler ran and no
-// group waited for its next attempt. Groups that wait for an operator do not count.
+// Health returns nil, or an error if the last receive has failed. After an error of Run it
+// returns this error. A program may serve it as its health check.
+func (c *Consumer[T]) Health() error { return c.engine.health() }
+
+// WaitIdle returns nil after a period d in which no message arrived, no message was in hand
+// and no receive failed. Messages of groups that wait for an operator do not count. WaitIdle
+// does not see messages that are in flight at other consumers or hidden.
 //
-// If ctx ends first, WaitIdle returns the cause of ctx.
+// If all receives fail for the period d, and for at least 15 s, WaitIdle returns the error of
+// [Consumer.Health]. If ctx ends first, it returns the cause of ctx.
 func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }

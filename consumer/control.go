@@ -45,14 +45,22 @@ func (e *engine) blocked() []BlockedGroup {
 func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 	ticker := time.NewTicker(max(d/20, time.Millisecond))
 	defer ticker.Stop()
-	var last Stats
-	for since := time.Now(); ; {
-		s := e.snapshot()
-		s.OldestHead = 0
-		if s != last || s.Running+s.Sleeping > 0 {
-			last, since = s, time.Now()
-		}
-		if time.Since(since) >= d {
+	since, received := e.clock.Now(), int64(-1)
+	for {
+		now := e.clock.Now()
+		e.mu.Lock()
+		failing := e.failing.since
+		busy := len(e.batches) > e.count[stateBlocked] || failing != 0 || e.stats.Received != received
+		received = e.stats.Received
+		e.mu.Unlock()
+		switch {
+		case failing != 0 && now.Sub(failing) >= max(d, startupRetry):
+			if err := e.health(); err != nil {
+				return err
+			}
+		case busy:
+			since = now
+		case now.Sub(since) >= d:
 			return nil
 		}
 		select {

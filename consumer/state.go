@@ -193,6 +193,7 @@ type intake struct {
 	keptBytes int64
 	paused    bool
 	answered  bool // SQS has answered a receive
+	failing   outage
 	throttled sink.OnceAMinute
 }
 

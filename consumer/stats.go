@@ -5,6 +5,7 @@ import "time"
 // Stats has the counts of a consumer since its creation and a snapshot of its state.
 type Stats struct {
 	Received, Handled int64
+	FailedReceives    int64 // receives that SQS refused or did not answer
 	Duplicates        int64 // deliveries of keys with a recorded success
 	Failures          int64 // failed attempts
 	Deferred          int64 // attempts whose handler returned an error of Defer

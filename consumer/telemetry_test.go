@@ -74,7 +74,7 @@ func TestTelemetry(t *testing.T) {
 		for _, name := range []string{
 			"messaging.process.duration", "messaging.client.consumed.messages", "sqs_fifo.consumer.event_age", "sqs_fifo.consumer.group.blocked",
 			"sqs_fifo.consumer.oldest_head_age", "sqs_fifo.consumer.message.held", "sqs_fifo.consumer.buffer.usage", "sqs_fifo.consumer.handler.running",
-			"sqs_fifo.consumer.group.sleeping", "sqs_fifo.consumer.outcomes",
+			"sqs_fifo.consumer.group.sleeping", "sqs_fifo.consumer.outcomes", "sqs_fifo.consumer.receive.failed",
 		} {
 			assert.True(w, names[name], name)
 		}

@@ -155,11 +155,16 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	}
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
+	idle := make(chan error, 1)
 	go func() {
 		defer cancel()
-		_ = receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second)) // also returns if the run is interrupted
+		err := receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second))
+		if running.Err() != nil {
+			err = nil // the run was interrupted or has ended
+		}
+		idle <- err
 	}()
-	err = receiver.Run(running)
+	err = errors.Join(receiver.Run(running), <-idle)
 	stats := receiver.Stats()
 	r.report.Received, r.report.Deleted = int(stats.Received), int(stats.Deleted)
 	r.report.Remaining = r.report.Received - r.report.Sent - r.report.Suppressed - len(r.report.Stopped)

@@ -186,7 +186,13 @@ func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) err
 	watched := make(chan []consumer.BlockedGroup, 1)
 	go func() { watched <- w.watch(ctx) }()
 	if w.cmd.Idle > 0 {
-		go func() { cancel(w.consumer.WaitIdle(ctx, w.cmd.Idle)) }()
+		go func() {
+			err := w.consumer.WaitIdle(ctx, w.cmd.Idle)
+			if err != nil && ctx.Err() == nil {
+				err = &fatalError{err}
+			}
+			cancel(err)
+		}()
 	}
 	err := w.consumer.Run(ctx)
 	cancel(nil)
@@ -197,9 +203,9 @@ func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) err
 	w.note(slog.LevelInfo, "consumed", slog.Int64("received", s.Received), slog.Int64("handled", s.Handled), slog.Int64("deleted", s.Deleted),
 		slog.Int64("failures", s.Failures), slog.Int64("parked", s.Parked), slog.Int64("skipped", s.Skipped), slog.Int("blocked", len(blocked)),
 		slog.Int64("released", s.Released), slog.Int64("lost", s.Lost))
-	var broken *outputError
-	if errors.As(context.Cause(ctx), &broken) {
-		err = errors.Join(broken.err, err)
+	var fatal *fatalError
+	if errors.As(context.Cause(ctx), &fatal) {
+		err = errors.Join(fatal.err, err)
 	}
 	if err != nil {
 		return plainCause(err, w.cmd.Queue.QueueURL)

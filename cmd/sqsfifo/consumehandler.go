@@ -62,10 +62,10 @@ func attributeTexts(m consumer.Message[json.RawMessage]) map[string]string {
 	return out
 }
 
-// outputError reports that a write to standard output failed.
-type outputError struct{ err error }
+// fatalError ends the command: standard output or the queue has failed.
+type fatalError struct{ err error }
 
-func (e *outputError) Error() string { return e.err.Error() }
+func (e *fatalError) Error() string { return e.err.Error() }
 
 // messagePrinter is the handler without a COMMAND argument: it prints each message as a
 // line. The consumer deletes a message only after its line was written.
@@ -81,7 +81,7 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 	defer p.mu.Unlock()
 	p.out.write(consumedLineOf(m))
 	if err := p.out.flush(); err != nil {
-		p.broken(&outputError{err})
+		p.broken(&fatalError{err})
 		return consumer.Defer(err, time.Hour)
 	}
 	return nil

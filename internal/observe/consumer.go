@@ -38,7 +38,7 @@ type ConsumerSnapshot struct {
 	InHand, Bytes, Running, Sleeping, Blocked int64
 	OldestHead                                float64 // seconds
 
-	Handled, Duplicates, Parked, Skipped, Failures, Lost, Released int64
+	Handled, Duplicates, Parked, Skipped, Failures, Lost, Released, FailedReceives int64
 }
 
 // Consumer is the telemetry of a consumer. Its methods may be called concurrently.
@@ -112,8 +112,10 @@ func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig
 	for _, outcome := range []string{"handled", "duplicate", "parked", "skipped", "failed", "lost", "released"} {
 		counts.series = append(counts.series, series{outcomes, addWith(queue, attrOutcome.String(outcome))})
 	}
+	failed := i.count("receive.failed", "{call}", "Receives that SQS refused or did not answer.")
+	counts.series = append(counts.series, series{failed, addWith(queue)})
 	m := &member[ConsumerSnapshot]{c.Snapshot, func(s ConsumerSnapshot) {
-		counts.add(s.Handled, s.Duplicates, s.Parked, s.Skipped, s.Failures, s.Lost, s.Released)
+		counts.add(s.Handled, s.Duplicates, s.Parked, s.Skipped, s.Failures, s.Lost, s.Released, s.FailedReceives)
 	}}
 	here := setOf(queue)
 	return consumers.join(groupKey{o.provider, queueAttributes(c.QueueURL)[0]}, m, func(read func() ConsumerSnapshot) (func(), error) {
