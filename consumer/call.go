@@ -15,19 +15,10 @@ import (
 // callTimeout limits a call of SQS. A receive also gets the time of its long poll.
 const callTimeout = 10 * time.Second
 
-// withoutRetries turns the SDK's retries off. The consumer repeats calls itself, at its
-// own pace, and repeats a receive with the same attempt ID.
+// withoutRetries turns the SDK's retries off.
 func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
 var errNoOutput = errors.New("consumer: the client returned neither an answer nor an error")
-
-// called returns errNoOutput if the client returned neither a result nor an error.
-func called[O any](out *O, err error) (*O, error) {
-	if err == nil && out == nil {
-		return nil, errNoOutput
-	}
-	return out, err
-}
 
 // codeOf returns SQS's error code and true, or false if the error is not an answer of
 // SQS, for example an error of the network.

@@ -121,7 +121,7 @@ func (e *engine) callDelete(entries []types.DeleteMessageBatchRequestEntry) []ch
 	if !ok {
 		return results
 	}
-	out, err := called(e.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &e.queueURL, Entries: entries}, withoutRetries))
+	out, err := called(e.client.DeleteMessageBatch, ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &e.queueURL, Entries: entries})
 	e.reportCall(&e.deletePace, began, err)
 	if err != nil {
 		if code, _ := codeOf(err); isDenied(code) {

@@ -90,17 +90,18 @@ func wrap(err error, k kind, after time.Duration) error {
 	return &wrappedError{err, k, after}
 }
 
-// PanicError is a panic of a handler. The consumer treats the panic like an error wrapped
-// by [Unresolved].
+// PanicError is a panic of a function of [Config], of a store or of the client. The consumer
+// treats the panic of a handler like an error wrapped by [Unresolved]. A handler's error whose
+// method Error panics, such as a nil pointer in an interface, is a PanicError, too.
 type PanicError struct {
 	Value string
 	Stack string
 }
 
-func (e *PanicError) Error() string { return "consumer: the handler panicked: " + e.Value }
+func (e *PanicError) Error() string { return "consumer: panic: " + e.Value }
 
-// errExited: the handler ended its goroutine, as t.FailNow does.
-var errExited = errors.New("consumer: the handler called runtime.Goexit")
+// errExited: a function of the caller ended its goroutine, as t.FailNow does.
+var errExited = errors.New("consumer: a function of the caller called runtime.Goexit")
 
 // DeniedError is returned by Run if SQS permanently refuses a call that the consumer needs.
 // Without the right to delete, for example, SQS would deliver handled messages again.

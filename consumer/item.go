@@ -26,9 +26,11 @@ type item struct {
 	batch    *groupBatch
 
 	// Only the goroutine of the item's batch uses the following fields.
-	decoded  any // a Message[T] or an error
-	attempts int // calls of the handler
-	claim    claim
+	decoded   bool      // the body has been decoded, or cannot be
+	key       string    // see Config.Key; empty if the body cannot be decoded
+	eventTime time.Time // see Envelope.EventTime
+	attempts  int       // calls of the handler
+	claim     claim
 
 	// engine.mu guards the following fields.
 	visibleAt      clock.Instant // earliest end of the visibility timeout; 0 if unknown

@@ -114,9 +114,9 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 func (e *engine) attributesOf(ctx context.Context, queueURL string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	out, err := called(e.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+	out, err := called(e.client.GetQueueAttributes, ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &queueURL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-	}))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("consumer: read the attributes of queue %s: %w", queueURL, err)
 	}
@@ -135,7 +135,7 @@ func (e *engine) deadLetterSource(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	out, err := called(lister.ListDeadLetterSourceQueues(ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &e.queueURL}, withoutRetries))
+	out, err := called(lister.ListDeadLetterSourceQueues, ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &e.queueURL})
 	if err != nil || len(out.QueueUrls) == 0 {
 		return ""
 	}

@@ -2,9 +2,11 @@ package consumer
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"maps"
 	"strconv"
 	"time"
 
@@ -100,33 +102,22 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 // errNotStarted: the message was lost before the handler started.
 var errNotStarted = errors.New("consumer: not started")
 
-// guarded calls f in a separate goroutine and waits. If f panics, guarded returns a
-// [*PanicError]. If f calls runtime.Goexit, guarded returns errExited.
-func guarded(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		err := errExited
-		defer func() {
-			if v := recover(); v != nil {
-				err = &PanicError{Value: fmt.Sprint(v), Stack: string(debug.Stack())}
-			}
-			done <- err
-		}()
-		err = f()
-	}()
-	return <-done
-}
-
 // storeTimeout bounds each call of the store.
 const storeTimeout = 5 * time.Second
 
+// withStore makes a call of the store.
+func (c *Consumer[T]) withStore(ctx context.Context, call func(ctx context.Context, s idempotency.Store) error) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return guarded(func() error { return call(ctx, c.config.Store) })
+}
+
 // describe implements processor.
 func (c *Consumer[T]) describe(it *item) (key string, at time.Time) {
-	m, err := c.decode(it)
-	if err != nil {
-		return "", time.Time{}
+	if !it.decoded {
+		_, _ = c.decode(it) // a body that cannot be decoded has no key
 	}
-	return c.key(m), m.EventTime
+	return it.key, it.eventTime
 }
 
 func (c *Consumer[T]) key(m Message[T]) string {
@@ -152,7 +143,7 @@ func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 		it.claim.token = idempotency.NewToken()
 	}
 	return idempotency.Claim{
-		Key:   idempotency.Key{Scope: scope, Operation: c.config.Effect, Value: c.key(m)},
+		Key:   idempotency.Key{Scope: scope, Operation: c.config.Effect, Value: it.key},
 		Token: it.claim.token, Fingerprint: idempotency.FingerprintOf("consumer-payload/1", payloadOf(aws.ToString(it.raw.Body))),
 		Terms:  idempotency.Terms{Lease: c.config.Visibility, TTL: c.config.KeepKeys},
 		Resend: c.config.Once == AtLeastOnce,
@@ -166,7 +157,7 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 		if o, ok := c.acquireClaim(ctx, it, m); !ok {
 			return o
 		}
-		m, _ = c.decode(it) // update m.Repeated from the new claim
+		m.Repeated = m.Attempt > 1 || it.claim.repeated
 	}
 	if !it.claim.unrecorded {
 		o := c.call(it, func() error { return c.config.Handle(ctx, m) })
@@ -194,9 +185,11 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) (_ outcome, ok bool) {
 	want := c.claimOf(it, m)
 	for range 2 {
-		bounded, cancel := context.WithTimeout(ctx, storeTimeout)
-		out, err := c.config.Store.Claim(bounded, want)
-		cancel()
+		var out idempotency.Outcome
+		err := c.withStore(ctx, func(ctx context.Context, s idempotency.Store) (err error) {
+			out, err = s.Claim(ctx, want)
+			return err
+		})
 		var invalid *idempotency.InvalidError
 		switch {
 		case errors.As(err, &invalid):
@@ -254,9 +247,10 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	if happened {
 		ending = idempotency.Completed(idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber})
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	switch err := idempotency.Resolve(bounded, c.config.Store, found, ending); {
+	err = c.withStore(context.WithoutCancel(ctx), func(ctx context.Context, s idempotency.Store) error {
+		return idempotency.Resolve(ctx, s, found, ending)
+	})
+	switch {
 	case err != nil:
 		return outcome{kind: busy, err: err}, false
 	case happened:
@@ -275,9 +269,7 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 		return nil
 	}
 	for range 2 {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-		err = c.config.Store.Finish(bounded, ref, ending)
-		cancel()
+		err = c.withStore(context.WithoutCancel(ctx), func(ctx context.Context, s idempotency.Store) error { return s.Finish(ctx, ref, ending) })
 		if !errors.Is(err, idempotency.ErrAmbiguous) {
 			break
 		}
@@ -305,15 +297,18 @@ func (c *Consumer[T]) renew(ctx context.Context, it *item) error {
 	if !granted {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return c.config.Store.Extend(ctx, ref, c.config.Visibility)
+	return c.withStore(ctx, func(ctx context.Context, s idempotency.Store) error { return s.Extend(ctx, ref, c.config.Visibility) })
 }
 
 // handleTx claims the key, calls Config.HandleTx and records the success, all in one
 // transaction.
 func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outcome {
-	tx, err := c.config.DB.BeginTx(ctx, nil)
+	conn, err := c.config.DB.Conn(ctx)
+	if err != nil {
+		return outcome{kind: busy, err: fmt.Errorf("consumer: begin: %w", err)}
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return outcome{kind: busy, err: fmt.Errorf("consumer: begin: %w", err)}
 	}
@@ -323,7 +318,11 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	// Resend lets ClaimTx replace a claim without an outcome. This is safe: effect and
 	// outcome commit together.
 	want.Token, want.Resend = idempotency.NewToken(), true
-	out, err := store.ClaimTx(ctx, tx, want)
+	var out idempotency.Outcome
+	err = guarded(func() (err error) {
+		out, err = store.ClaimTx(ctx, tx, want)
+		return err
+	})
 	var invalid *idempotency.InvalidError
 	switch {
 	case errors.As(err, &invalid):
@@ -336,38 +335,50 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	if o := c.call(it, func() error { return c.config.HandleTx(ctx, tx, m) }); o.kind != handled {
 		return o
 	}
-	if err := context.Cause(ctx); err != nil {
-		return outcome{kind: busy, err: fmt.Errorf("consumer: rolled back: %w", err)}
+	err = guarded(func() error {
+		return store.CompleteTx(ctx, tx, out.Ref(), idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber})
+	})
+	if err == nil {
+		if err = tx.Commit(); err != nil {
+			// The connection may still be in the transaction. ErrBadConn makes package sql
+			// close the connection.
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
 	}
-	if err := store.CompleteTx(ctx, tx, out.Ref(), idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber}); err != nil {
-		return outcome{kind: busy, err: err}
-	}
-	if err := tx.Commit(); err != nil {
+	switch {
+	case err == nil:
+		return outcome{kind: handled}
+	case ctx.Err() != nil:
+		return outcome{kind: busy, err: fmt.Errorf("consumer: rolled back: %w", context.Cause(ctx))}
+	case errors.Is(err, sql.ErrTxDone):
+		return outcome{kind: failedForGood, err: fmt.Errorf("consumer: HandleTx ended its transaction, so the effect has no record; return instead, and the consumer commits: %w", err)}
+	case isTransient(err):
 		// The commit may have succeeded despite the error. Then the next attempt finds a
 		// recorded success in the store.
 		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)}
 	}
-	return outcome{kind: handled}
+	it.attempts++
+	return outcome{kind: failed, err: fmt.Errorf("consumer: the database refuses the transaction: %w", err)}
 }
 
-// decode returns the item's message. It decodes the body only once.
-func (c *Consumer[T]) decode(it *item) (Message[T], error) {
-	if it.decoded == nil {
-		var envelope sqsfifo.Envelope[T]
-		err := guarded(func() (err error) {
-			envelope, err = c.config.Decode(aws.ToString(it.raw.Body))
-			return err
-		})
+// decode decodes the body for an attempt. Each attempt gets values of its own, because the
+// handler of an earlier attempt may have changed its values.
+func (c *Consumer[T]) decode(it *item) (m Message[T], err error) {
+	it.decoded = true
+	err = guarded(func() error {
+		envelope, err := c.config.Decode(aws.ToString(it.raw.Body))
 		if err != nil {
-			it.decoded = err
-		} else {
-			it.decoded = messageOf(it, envelope)
+			return err
 		}
-	}
-	if err, failed := it.decoded.(error); failed {
+		m = messageOf(it, envelope)
+		if it.key == "" {
+			it.key, it.eventTime = c.key(m), m.EventTime
+		}
+		return nil
+	})
+	if err != nil {
 		return Message[T]{}, err
 	}
-	m := it.decoded.(Message[T])
 	m.Attempt = it.attempts + 1
 	m.Repeated = m.Attempt > 1 || it.receives > 1
 	if it.claim.isGranted() {
@@ -380,7 +391,7 @@ func messageOf[T any](it *item, envelope sqsfifo.Envelope[T]) Message[T] {
 	m := Message[T]{
 		Envelope: envelope, Group: it.group, MessageID: it.id(), SequenceNumber: it.sequence,
 		DeduplicationID: attribute(it.raw, types.MessageSystemAttributeNameMessageDeduplicationId),
-		Body:            aws.ToString(it.raw.Body), Attributes: it.raw.MessageAttributes, Receives: it.receives,
+		Body:            aws.ToString(it.raw.Body), Attributes: maps.Clone(it.raw.MessageAttributes), Receives: it.receives,
 	}
 	if ms, err := strconv.ParseInt(attribute(it.raw, types.MessageSystemAttributeNameSentTimestamp), 10, 64); err == nil {
 		m.SentAt = time.UnixMilli(ms).UTC()

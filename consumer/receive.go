@@ -247,11 +247,11 @@ func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id string) (*sqs.ReceiveMessageOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+callTimeout)
 	defer cancel()
-	return called(e.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+	return called(e.client.ReceiveMessage, ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &e.queueURL, MaxNumberOfMessages: int32(n), WaitTimeSeconds: int32(wait / time.Second), // #nosec G115 -- at most 10 and 20
 		VisibilityTimeout: int32(e.visibility / time.Second), ReceiveRequestAttemptId: &id, // #nosec G115 -- at most 11 h
 		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: systemAttributes,
-	}, withoutRetries))
+	})
 }
 
 // beCautiousAtStart limits each receive to one message, for one visibility timeout after the

@@ -229,7 +229,7 @@ func (e *engine) change(entries []types.ChangeMessageVisibilityBatchRequestEntry
 	results := make([]changeResult, len(entries))
 	ctx, cancel := context.WithTimeout(e.base, min(callTimeout, e.visibility/3))
 	defer cancel()
-	out, err := called(e.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &e.queueURL, Entries: entries}, withoutRetries))
+	out, err := called(e.client.ChangeMessageVisibilityBatch, ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &e.queueURL, Entries: entries})
 	if err != nil {
 		if code, _ := codeOf(err); isDenied(code) {
 			e.fail(&DeniedError{Operation: "ChangeMessageVisibilityBatch", Code: code, Err: err})
