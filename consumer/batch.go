@@ -166,7 +166,11 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	e.mu.Lock()
 	e.stats.TimesBlocked++
 	b.headError = cause
+	full := 2*e.kept > e.messages || 2*e.keptBytes > e.bytes
 	e.mu.Unlock()
+	if full {
+		e.release(b, 1) // a blocked group may wait for long, so leave room for other groups
+	}
 	e.logItem(slog.LevelError, "message group blocked", it, slog.String("error", textOf(cause)))
 	switch retry, park := e.pauseBatch(b, -1, stateBlocked); {
 	case park != nil:
@@ -206,7 +210,7 @@ func (e *engine) end(b *groupBatch) {
 	e.mu.Lock()
 	e.setState(b, stateEnding)
 	e.mu.Unlock()
-	e.release(b)
+	e.release(b, 0)
 	b.cancel(context.Canceled)
 	b.answerRequest(ErrNotBlocked)
 	e.mu.Lock()

@@ -71,14 +71,26 @@ func (e *engine) reserve() int {
 		}
 		n, polls := e.receiveLimits(e.clock.Now())
 		active := e.count[stateWaiting] + e.count[stateHandling]
-		if !e.paused && n > 0 && e.polls < polls && active < e.groups &&
-			e.kept+e.reserved+n <= e.messages && e.keptBytes+int64(e.reserved+n)*mib <= e.bytes {
+		room := e.room()
+		if active+e.count[stateDeleting]+e.polls == 0 {
+			n = min(n, room) // nothing in hand will end soon, so ask for fewer messages
+		}
+		e.stats.NoRoom = room < 1 && len(e.batches) > 0 && len(e.batches) == e.count[stateBlocked]
+		if e.stats.NoRoom && e.log.IsDue(&e.full) {
+			e.log.Add(slog.LevelError, "blocked groups fill Messages or Bytes; the consumer receives nothing", slog.Int("blocked", e.count[stateBlocked]))
+		}
+		if !e.paused && n > 0 && n <= room && e.polls < polls && active < e.groups {
 			e.polls++
 			e.reserved += n
 			return n
 		}
 		e.cond.Wait()
 	}
+}
+
+// room returns the number of messages that the limits still permit. The caller holds e.mu.
+func (e *engine) room() int {
+	return min(e.messages-e.kept, int((e.bytes-e.keptBytes)/mib)) - e.reserved
 }
 
 // takeIn makes one batch of the received messages of each message group, and passes the

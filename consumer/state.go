@@ -195,6 +195,7 @@ type intake struct {
 	answered  bool // SQS has answered a receive
 	failing   outage
 	throttled sink.OnceAMinute
+	full      sink.OnceAMinute
 }
 
 // deletions collects messages of all groups for DeleteMessageBatch calls. engine.mu

@@ -31,6 +31,9 @@ type Stats struct {
 	Messages                   int
 	Bytes                      int64
 	Running, Sleeping, Blocked int
+	// NoRoom is true if blocked groups fill Config.Messages or Config.Bytes, so the consumer
+	// receives nothing. Retry or park some of them.
+	NoRoom bool
 	// OldestHead is the time that the slowest group in this process has spent on its
 	// current first message.
 	OldestHead time.Duration

@@ -254,13 +254,13 @@ func entryIndex(id *string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n
 }
 
-// release makes the messages of an ending batch visible, the last message first. Another
-// consumer can receive the group as soon as its first message is visible.
-func (e *engine) release(b *groupBatch) {
+// release makes the messages of a batch from the index `from` visible, the last message
+// first. Another consumer can receive the group as soon as its first message is visible.
+func (e *engine) release(b *groupBatch, from int) {
 	e.mu.Lock()
 	// In a shutdown, first wait for all receives. An interrupted receive is repeated, and
 	// could return the messages released here.
-	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {
+	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items[from:], func(it *item) bool { return it.changing || it.deleting }) {
 		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()
 			return
@@ -268,7 +268,7 @@ func (e *engine) release(b *groupBatch) {
 		e.cond.Wait()
 	}
 	var left []*item
-	for _, it := range slices.Backward(b.items) {
+	for _, it := range slices.Backward(b.items[from:]) {
 		if !it.visibilityLost {
 			left = append(left, it)
 		}
