@@ -12,18 +12,18 @@ import (
 
 // collision describes a dedupe key used for two messages, or a body sent with two sets of
 // attributes. If the event is refused, the caller returns the error. If the event is sent
-// (Enforcement Warn), the findings go into its receipt.
+// (EnforcementWarn), the findings go into its receipt.
 func (s *submission) collision(v *verdict.Verdict) ([]lint.Finding, error) {
 	if v.Reuse == verdict.OtherAttributes {
 		err := attributeCollision(s.msg)
 		return err.Findings, err
 	}
 	err := &ConflictError{
-		Reuse: Drift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: BodyHash(s.msg.Body), Group: s.msg.Group,
+		Reuse: ReuseDrift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: BodyHash(s.msg.Body), Group: s.msg.Group,
 		showKey: s.rules.showKeys, SameBody: v.Reuse == verdict.OtherGroup, FirstSent: v.FirstSent,
 	}
 	if v.Reuse == verdict.OtherPayload {
-		err.Reuse = Conflict
+		err.Reuse = ReuseConflict
 	}
 	rule, field, pointer := ruleKeyReused, "MessageBody", "/dedupe_key"
 	if err.SameBody {

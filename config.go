@@ -50,7 +50,7 @@ type Config[T any] struct {
 	// payload or the dedupe key: lint rule SF001 refuses identity in attributes.
 	Attributes func(T) map[string]string
 
-	// Deduplication is ContentBased by default. Use ExplicitBodyHash for a queue without
+	// Deduplication is DeduplicationContentBased by default. Use DeduplicationExplicit for a queue without
 	// content-based deduplication.
 	Deduplication Deduplication
 
@@ -61,8 +61,8 @@ type Config[T any] struct {
 	// example in a database. The zero value remembers events in this process only.
 	Store StoreConfig
 
-	// Enforcement is Enforce by default. Warn sends events despite broken rules.
-	Enforcement Enforcement
+	// Enforcement is EnforcementRefuse by default. EnforcementWarn sends events despite broken rules.
+	Enforcement
 
 	// Telemetry configures OpenTelemetry, logging and provenance records.
 	Telemetry Telemetry
@@ -111,13 +111,13 @@ type Identity struct {
 type Deduplication uint8
 
 const (
-	// ContentBased lets SQS compute the ID. The queue must have
+	// DeduplicationContentBased lets SQS compute the ID. The queue must have
 	// ContentBasedDeduplication on.
-	ContentBased Deduplication = iota
+	DeduplicationContentBased Deduplication = iota
 
-	// ExplicitBodyHash sends the hash of the body as the deduplication ID of each message.
+	// DeduplicationExplicit sends the hash of the body as the deduplication ID of each message.
 	// Use it for queues with ContentBasedDeduplication off.
-	ExplicitBodyHash
+	DeduplicationExplicit
 )
 
 // Enforcement decides whether an event is sent although package lint finds an error in
@@ -125,26 +125,27 @@ const (
 type Enforcement uint8
 
 const (
-	// Enforce refuses the event with a [*ViolationError] or [*ConflictError].
-	Enforce Enforcement = iota
+	// EnforcementRefuse refuses the event with a [*ViolationError] or [*ConflictError].
+	EnforcementRefuse Enforcement = iota
 
-	// Warn sends an event that breaks a rule, if SQS would accept the event. The event may
-	// be lost or delivered twice, so use Warn only during a migration.
+	// EnforcementWarn sends an event that breaks a rule, if SQS would accept the event. The event may
+	// be lost or delivered twice, so use EnforcementWarn only during a migration.
 	//
 	// Receipt.Findings has the findings. The counter sqs_fifo.producer.violations counts
 	// them with the action warn.
-	Warn
+	EnforcementWarn
 )
 
 // divide returns the findings of severity Error in the result `refused` (the event is
 // not sent) or in the result `reported` (the event is sent, and its receipt has the
 // findings).
 //
-// With Enforce, the findings are in `refused`. With Warn, they are in `reported`, unless SQS
+// With EnforcementRefuse, the findings are in `refused`. With EnforcementWarn, they are in
+// `reported`, unless SQS
 // itself would refuse the message.
 func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
-	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
+	if e == EnforcementRefuse || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
 		return refused, nil
 	}
 	return nil, refused
@@ -254,8 +255,8 @@ func (c *Config[T]) validate() error {
 	if c.Identify == nil {
 		refuse("Identify", "nil; set the function that says what an event is")
 	}
-	if c.Enforcement > Warn {
-		refuse("Enforcement", "unknown value; use Enforce or Warn")
+	if c.Enforcement > EnforcementWarn {
+		refuse("Enforcement", "unknown value; use EnforcementRefuse or EnforcementWarn")
 	}
 	return errors.Join(errs...)
 }
@@ -305,8 +306,8 @@ func (c *QueueConfig) validate() error {
 	default:
 		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; a standard queue neither orders nor deduplicates", c.URL))
 	}
-	if c.Deduplication > ExplicitBodyHash {
-		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
+	if c.Deduplication > DeduplicationExplicit {
+		refuse("Deduplication", "unknown value; use DeduplicationContentBased or DeduplicationExplicit")
 	}
 	c.Delivery.validate(refuse)
 	c.Store.validate(c.Delivery, refuse)

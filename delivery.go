@@ -14,16 +14,16 @@ import (
 type Order uint8
 
 const (
-	// Strict puts at most one event of a group into a request. The order of a group holds
+	// OrderStrict puts at most one event of a group into a request. The order of a group holds
 	// under every fault.
 	//
 	// The next event of the group is sent after SQS has answered, so the number of groups
 	// limits the rate. With 100 groups and a round trip of 10 ms, the producer sends at
 	// most 10,000 events a second.
-	Strict Order = iota
+	OrderStrict Order = iota
 
-	// Runs is the order with up to ten consecutive events of a group in one request. With
-	// few groups, it is up to ten times as fast as Strict.
+	// OrderRuns is the order with up to ten consecutive events of a group in one request. With
+	// few groups, it is up to ten times as fast as OrderStrict.
 	//
 	// The order of a group holds unless SQS stores only part of a request. Outcomes then
 	// report the overtaken events:
@@ -33,7 +33,7 @@ const (
 	//   - Receipt.Overtaken is true if a retry stored the event after a later event.
 	//
 	// A receipt waits until the producer knows whether a later event was stored first.
-	Runs
+	OrderRuns
 )
 
 // GroupFailure selects the failures that pause a message group. No event overtakes the
@@ -41,34 +41,34 @@ const (
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group after an event with the [Fate] InDoubt or Altered. The
+	// GroupFailurePauseInDoubt pauses a group after an event with the [Fate] InDoubt or Altered. The
 	// pause ends when the event is stored, or when SQS has forgotten the event: after
 	// about five minutes at most. After a failure with the fate NotStored, the group
 	// continues.
 	//
-	// PauseInDoubt suits producers with many groups, for example one group per entity:
+	// GroupFailurePauseInDoubt suits producers with many groups, for example one group per entity:
 	// every pause ends by itself, without a call of Resume.
-	PauseInDoubt GroupFailure = iota
+	GroupFailurePauseInDoubt GroupFailure = iota
 
-	// PauseOnFailure pauses a group after an event that failed in an attempt, and after
+	// GroupFailurePause pauses a group after an event that failed in an attempt, and after
 	// each event with the [Fate] InDoubt or Altered. The pause ends when that event is
-	// stored or the group is resumed. PauseOnFailure suits a relay that resends the first
+	// stored or the group is resumed. GroupFailurePause suits a relay that resends the first
 	// row of each group until the send succeeds.
-	PauseOnFailure
+	GroupFailurePause
 
-	// SkipEvent continues with the next event of the group. A later resend of the failed
+	// GroupFailureSkip continues with the next event of the group. A later resend of the failed
 	// event is out of order.
-	SkipEvent
+	GroupFailureSkip
 )
 
 // Delivery configures order, requests, retries, pauses, the buffer and the memory. The
 // zero value is the usual choice.
 type Delivery struct {
-	// Order is [Strict] by default. With [Runs], a request may contain several events of a
+	// Order is [OrderStrict] by default. With [OrderRuns], a request may contain several events of a
 	// group.
 	Order Order
 
-	// OnGroupFailure is PauseInDoubt by default.
+	// OnGroupFailure is GroupFailurePauseInDoubt by default.
 	OnGroupFailure GroupFailure
 
 	// RetryFor is the time for retries after the first attempt of an event. The producer
@@ -145,11 +145,11 @@ type Memory struct {
 }
 
 func (d Delivery) validate(refuse func(field, rule string)) {
-	if d.Order > Runs {
-		refuse("Delivery.Order", "unknown value; use Strict or Runs")
+	if d.Order > OrderRuns {
+		refuse("Delivery.Order", "unknown value; use OrderStrict or OrderRuns")
 	}
-	if d.OnGroupFailure > SkipEvent {
-		refuse("Delivery.OnGroupFailure", "unknown value; use PauseInDoubt, PauseOnFailure or SkipEvent")
+	if d.OnGroupFailure > GroupFailureSkip {
+		refuse("Delivery.OnGroupFailure", "unknown value; use GroupFailurePauseInDoubt, GroupFailurePause or GroupFailureSkip")
 	}
 	if d.RetryFor < 0 {
 		refuse("Delivery.RetryFor", fmt.Sprintf("%v is negative", d.RetryFor))
@@ -190,15 +190,15 @@ func (d Delivery) options() dispatch.Options {
 		Items:    cmp.Or(d.BufferEvents, 4096),
 		Bytes:    cmp.Or(d.BufferBytes, 64<<20),
 	}
-	if d.Order == Runs {
+	if d.Order == OrderRuns {
 		o.PerGroup = 10
 	}
 	switch d.OnGroupFailure {
-	case PauseInDoubt:
+	case GroupFailurePauseInDoubt:
 		o.Policy = dispatch.PauseInDoubt
-	case PauseOnFailure:
+	case GroupFailurePause:
 		o.Policy = dispatch.PauseOnFailure
-	case SkipEvent:
+	case GroupFailureSkip:
 		o.Policy = dispatch.NeverPause
 	}
 	return o

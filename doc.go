@@ -61,8 +61,8 @@
 //     than the SDK's, the clock must be right to 5 seconds.
 //   - The guarantees assume that the network delivers no request later than 20 seconds
 //     after the request was made.
-//   - With the order [Strict], a group has one event in flight, so it sends one event per
-//     round trip; use many groups for a high rate. With the order [Runs], a request
+//   - With [OrderStrict], a group has one event in flight, so it sends one event per
+//     round trip; use many groups for a high rate. With [OrderRuns], a request
 //     contains up to ten events of a group. Their order may change if SQS stores only a
 //     part of the request.
 //

@@ -31,7 +31,7 @@ var (
 	// Memory.MaxKeys dedupe keys. The event was not sent.
 	ErrMemoryFull = memory.ErrFull
 
-	// ErrOvertaken occurs only with the order [Runs]: the event failed, and the same
+	// ErrOvertaken occurs only with [OrderRuns]: the event failed, and the same
 	// request stored a later event of its group. The producer does not retry the event,
 	// because SQS would then store it out of order.
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
@@ -301,18 +301,18 @@ func (e *EnvelopeError) Error() string {
 type Reuse uint8
 
 const (
-	// Conflict means that the payload differs from the payload of the first message.
+	// ReuseConflict means that the payload differs from the payload of the first message.
 	// Either two events have the same key, or the key omits a part of the identity.
-	Conflict Reuse = iota + 1
+	ReuseConflict Reuse = iota + 1
 
-	// Drift means that the payload is the same, but event_time, event_id, event_source or
+	// ReuseDrift means that the payload is the same, but event_time, event_id, event_source or
 	// the message group differs: the event was built again. Resend the first message.
-	Drift
+	ReuseDrift
 )
 
 // String returns "conflict" or "drift".
 func (r Reuse) String() string {
-	if r == Drift {
+	if r == ReuseDrift {
 		return "drift"
 	}
 	return "conflict"
@@ -342,7 +342,7 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	way := "give each event its own key"
 	what := "another payload"
-	if e.Reuse == Drift {
+	if e.Reuse == ReuseDrift {
 		what = "the same payload but another event_time, event_id or event_source"
 		way = "resend the message that Build returned first"
 		if e.SameBody {

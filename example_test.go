@@ -164,7 +164,7 @@ func ExampleProducer_Preflight() {
 	}
 	// Output:
 	// FIFO: true
-	// ContentBasedDeduplication is off; set the attribute to true, or set Config.Deduplication to ExplicitBodyHash
+	// ContentBasedDeduplication is off; set the attribute to true, or set Config.Deduplication to DeduplicationExplicit
 }
 
 func ExampleProducer_SendBatch() {

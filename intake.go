@@ -33,7 +33,7 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
-	s.known.SendAnyway = s.rules.enforcement != Enforce
+	s.known.SendAnyway = s.rules.enforcement != EnforcementRefuse
 	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
 		s.began = time.Now()
 	}

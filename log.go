@@ -36,7 +36,7 @@ func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 }
 
 // eventFailed logs an event's error if an operator should know the error: a reused key,
-// or an event altered in a request of this submission. With Enforcement Warn, the event with
+// or an event altered in a request of this submission. With EnforcementWarn, the event with
 // the reused key is sent.
 func (l *operatorLog) eventFailed(s *submission, err error) {
 	var conflict *ConflictError

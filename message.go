@@ -149,7 +149,7 @@ func (m *Message) size() int {
 }
 
 // key returns the key of the event in the producer's memory. A body without a dedupe key,
-// which may be sent with Enforcement Warn, has its hash as the key.
+// which may be sent with EnforcementWarn, has its hash as the key.
 func (m *Message) key() string {
 	if m.DedupeKey == "" {
 		return BodyHash(m.Body)

@@ -67,7 +67,7 @@ const (
 type inspector struct {
 	client   Client
 	queueURL string
-	explicit bool // Config.Deduplication is ExplicitBodyHash
+	explicit bool // Config.Deduplication is DeduplicationExplicit
 	health   *health
 
 	report atomic.Pointer[QueueReport]
@@ -174,7 +174,7 @@ func (i *inspector) ask(ctx context.Context, options ...func(*sqs.Options)) (Que
 		problems = append(problems, "not a FIFO queue; create a new one (a queue's type is fixed)")
 	}
 	if !r.ContentBasedDeduplication && !i.explicit {
-		problems = append(problems, "ContentBasedDeduplication is off; set the attribute to true, or set Config.Deduplication to ExplicitBodyHash")
+		problems = append(problems, "ContentBasedDeduplication is off; set the attribute to true, or set Config.Deduplication to DeduplicationExplicit")
 	}
 	if problems != nil {
 		return r, &QueueError{QueueURL: i.queueURL, Problems: problems}

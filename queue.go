@@ -60,7 +60,7 @@ var processBegan = time.Now()
 
 // newQueue returns a queue for a checked configuration.
 func newQueue(client Client, config QueueConfig) (*Queue, error) {
-	explicit := config.Deduplication == ExplicitBodyHash
+	explicit := config.Deduplication == DeduplicationExplicit
 	c := &sender{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
@@ -216,14 +216,14 @@ type Pause struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Fate is InDoubt, Altered, or, with PauseOnFailure, NotStored.
+	// Fate is InDoubt, Altered, or, with GroupFailurePause, NotStored.
 	Fate Fate
 
 	// Code is the error code of SQS, or "" without a code.
 	Code string
 
 	// Since is the time of the failure. Until is the latest end of the pause. With
-	// PauseOnFailure, Until is zero: only Resume or a stored resend ends the pause.
+	// GroupFailurePause, Until is zero: only Resume or a stored resend ends the pause.
 	Since, Until time.Time
 }
 
@@ -249,7 +249,7 @@ func (q *Queue) Paused() map[string]Pause {
 //
 //   - The failed event is sent again and stored. The order of the group is then kept.
 //   - SQS has forgotten the failed event, after about five minutes at most. This case
-//     applies only with PauseInDoubt.
+//     applies only with GroupFailurePauseInDoubt.
 //
 // Events queued after the failed event have already failed with [ErrGroupPaused]. Resume
 // does not send them.

@@ -28,7 +28,7 @@ type Receipt struct {
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored
-	// first. It occurs only with the order [Runs].
+	// first. It occurs only with [OrderRuns].
 	Overtaken bool
 
 	EventID   uuid.UUID
@@ -50,7 +50,7 @@ type Receipt struct {
 	MessageID      string
 	SequenceNumber string
 
-	// Findings are the violations of a message sent with Enforcement Warn. With
+	// Findings are the violations of a message sent with EnforcementWarn. With
 	// Config.Store, a finding also reports that the store has the event with other bytes
 	// or another message group.
 	Findings []lint.Finding

@@ -48,7 +48,7 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 // Their errors wrap [ErrGroupPaused]. Other groups continue. Later calls may send to the
 // group again, unless the failure pauses the group, see [Producer.Resume].
 //
-// With Delivery.OnGroupFailure set to SkipEvent, a failure affects no other event.
+// With Delivery.OnGroupFailure set to GroupFailureSkip, a failure affects no other event.
 //
 // SendBatch submits an event when the buffer has room for it. A long slice therefore does
 // not need memory for all of its messages at once. The last events may be submitted

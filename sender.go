@@ -59,7 +59,7 @@ func (c *sender) identify(it *item, payload string) {
 }
 
 // collides counts the collision of an event with an earlier message and returns the
-// event's error. With Enforcement Warn it logs the error, adds the findings to the
+// event's error. With EnforcementWarn it logs the error, adds the findings to the
 // receipt and returns nil.
 func (c *sender) collides(s *submission, v *verdict.Verdict) error {
 	c.observer.Collided(s.ctx, s.rules.source, v.Reuse)

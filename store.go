@@ -34,7 +34,7 @@ import (
 //     started.
 //   - A dedupe key used again with another payload within the TTL is refused with a
 //     [*ConflictError]. With another event_time, event_id or message group, the key still
-//     means the same event. The producer reports this difference like a finding of Warn.
+//     means the same event. The producer reports this difference like a finding of EnforcementWarn.
 //   - While the store does not answer, the producer sends nothing (but see FailOpen).
 //     Events wait until their context ends or Delivery.RetryFor is over.
 //

@@ -103,7 +103,7 @@ func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, v
 	if len(key.Scope) > idempotency.MaxScope {
 		key.Scope = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Scope)))
 	}
-	if len(key.Value) > idempotency.MaxValue { // with Enforcement Warn, a key may be longer than the store allows
+	if len(key.Value) > idempotency.MaxValue { // with EnforcementWarn, a key may be longer than the store allows
 		key.Value = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Value)))
 	}
 	var dataset idempotency.Dataset

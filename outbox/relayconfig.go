@@ -17,7 +17,7 @@ import (
 // already encoded, so a Producer[T] for any T can send them.
 //
 // Do not change the producer's Delivery.OnGroupFailure: the relay never calls Resume, and
-// needs pauses that end by themselves (PauseInDoubt, the default). Send nothing else to
+// needs pauses that end by themselves (GroupFailurePauseInDoubt, the default). Send nothing else to
 // the groups of the outbox.
 //
 // The relay calls SendMessageAsync from one goroutine, with at most one message per group

@@ -277,7 +277,7 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 		return OutcomeSuppressed
 	case fate == sqsfifo.Stored:
 		return OutcomeSent
-	case errors.As(err, &conflict) && conflict.Reuse == sqsfifo.Drift:
+	case errors.As(err, &conflict) && conflict.Reuse == sqsfifo.ReuseDrift:
 		return OutcomeDrift
 	case errors.As(err, &conflict):
 		return OutcomeConflict

@@ -128,7 +128,7 @@ func (t *target) inspect(ctx context.Context) error {
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
 		// SQS treats a body hash from the producer like a hash computed by SQS (fact F-014
 		// in sqstest/FACTS.md).
-		t.deduplication = sqsfifo.ExplicitBodyHash
+		t.deduplication = sqsfifo.DeduplicationExplicit
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil
 	case denied(err):

@@ -87,7 +87,7 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (err error) {
 	}
 	defer closing(j.Close, &err)
 	queue, err := sqsfifo.NewQueue(target.client, sqsfifo.QueueConfig{
-		URL: target.url, Deduplication: target.deduplication, Delivery: sqsfifo.Delivery{InFlight: c.InFlight, OnGroupFailure: sqsfifo.PauseOnFailure},
+		URL: target.url, Deduplication: target.deduplication, Delivery: sqsfifo.Delivery{InFlight: c.InFlight, OnGroupFailure: sqsfifo.GroupFailurePause},
 		Store: sqsfifo.StoreConfig{Store: j.store, Client: replay.QueueClient(c.RunID), Owner: c.RunID, TTL: idempotency.Forever},
 	})
 	if err != nil {

@@ -141,15 +141,15 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 }
 
 func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
-	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: c.RetryFor, OnGroupFailure: sqsfifo.PauseOnFailure}
+	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: c.RetryFor, OnGroupFailure: sqsfifo.GroupFailurePause}
 	if c.RetryFor == 0 {
 		d.RetryFor = 1 // one nanosecond: 0 would mean the producer's default
 	}
 	if c.Order == "runs" {
-		d.Order = sqsfifo.Runs
+		d.Order = sqsfifo.OrderRuns
 	}
 	if c.OnFailure == "skip" {
-		d.OnGroupFailure = sqsfifo.SkipEvent
+		d.OnGroupFailure = sqsfifo.GroupFailureSkip
 	}
 	d.Memory.DetectForeignDuplicates = true // events that SQS already had are reported as duplicates
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}

@@ -87,7 +87,7 @@ func produce(t *testing.T) telemetry {
 		}
 		p := producer(t, q.Client(), q, func(c *sqsfifo.Config[scene]) {
 			c.Delivery.Memory.MaxKeys = 1000
-			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+			c.Delivery.OnGroupFailure = sqsfifo.GroupFailureSkip
 			c.Telemetry.MeterProvider = meters
 			c.Telemetry.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 			c.Telemetry.Provenance = func(sqsfifo.ProvenanceRecord) error { return context.Canceled }

@@ -4,10 +4,10 @@
 //
 //  1. Legacy: SendLegacy sends the legacy body, DecodeLegacy reads it.
 //  2. Consumers read legacy bodies and envelopes (DecodeBoth) and remember dedupe keys.
-//  3. The new producer sends the legacy bodies (SendLegacyWith). Enforcement is Warn: the
+//  3. The new producer sends the legacy bodies (SendLegacyWith). Enforcement is EnforcementWarn: the
 //     producer sends messages that break a rule, and lists the broken rules as findings.
-//  4. The new producer sends the envelope, still with Warn.
-//  5. After a day without findings, Enforcement is Enforce: the producer refuses messages
+//  4. The new producer sends the envelope, still with EnforcementWarn.
+//  5. After a day without findings, Enforcement is EnforcementRefuse: the producer refuses messages
 //     that break a rule. When the last legacy message has left the queue and its
 //     dead-letter queue, consumers read only the envelope.
 package migration

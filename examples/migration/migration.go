@@ -21,7 +21,7 @@ func DecodeBoth(body string) (sqsfifo.Envelope[Order], error) {
 	return event, err
 }
 
-// NewProducer returns the new producer: with Warn during the migration, with Enforce
+// NewProducer returns the new producer: with EnforcementWarn during the migration, with EnforcementRefuse
 // afterwards.
 func NewProducer(client sqsfifo.Client, queueURL string, enforcement sqsfifo.Enforcement) (*sqsfifo.Producer[Order], error) {
 	return sqsfifo.NewProducer(client, sqsfifo.Config[Order]{
@@ -36,7 +36,7 @@ func NewProducer(client sqsfifo.Client, queueURL string, enforcement sqsfifo.Enf
 // consumers can read the body. SQS recognises a duplicate of an order that the legacy
 // producer sent.
 //
-// The legacy body breaks rules, so the producer needs Enforcement Warn. The receipt's
+// The legacy body breaks rules, so the producer needs EnforcementWarn. The receipt's
 // findings list the broken rules.
 func SendLegacyWith(ctx context.Context, producer *sqsfifo.Producer[Order], o Order) (sqsfifo.Receipt, error) {
 	body, err := json.Marshal(o)

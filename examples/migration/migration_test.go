@@ -38,7 +38,7 @@ func legacy(_ *testing.T, q *sqstest.Queue) sender {
 // legacyBodies returns a function that sends legacy bodies with the new producer. Each
 // receipt must have findings, because a legacy body breaks rules.
 func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
-	p := newProducer(t, q, sqsfifo.Warn)
+	p := newProducer(t, q, sqsfifo.EnforcementWarn)
 	return func(ctx context.Context, o migration.Order) error {
 		receipt, err := migration.SendLegacyWith(ctx, p, o)
 		if err == nil && len(receipt.Findings) == 0 {
@@ -74,9 +74,9 @@ var steps = []step{
 	{"1 legacy", legacy, migration.DecodeLegacy},
 	{"2 dual reading", legacy, migration.DecodeBoth},
 	{"3 new producer, legacy body, Warn", legacyBodies, migration.DecodeBoth},
-	{"4 new producer, envelope, Warn", envelopes(sqsfifo.Warn), migration.DecodeBoth},
-	{"5 new producer, envelope, Enforce", envelopes(sqsfifo.Enforce), migration.DecodeBoth},
-	{"5 envelope alone", envelopes(sqsfifo.Enforce), sqsfifo.DecodeEnvelope[migration.Order]},
+	{"4 new producer, envelope, Warn", envelopes(sqsfifo.EnforcementWarn), migration.DecodeBoth},
+	{"5 new producer, envelope, Enforce", envelopes(sqsfifo.EnforcementRefuse), migration.DecodeBoth},
+	{"5 envelope alone", envelopes(sqsfifo.EnforcementRefuse), sqsfifo.DecodeEnvelope[migration.Order]},
 }
 
 const (
@@ -165,7 +165,7 @@ func TestAFieldMoreIsAnotherBody(t *testing.T) {
 		return sqsfifo.Identity{DedupeKey: key, Group: o.Customer, Time: o.Placed}, err
 	}
 
-	old := newProducer(t, q, sqsfifo.Enforce)
+	old := newProducer(t, q, sqsfifo.EnforcementRefuse)
 	_, err = old.Send(t.Context(), o)
 	require.NoError(t, err)
 	next, err := sqsfifo.NewProducer(q, sqsfifo.Config[orderV2]{QueueURL: q.URL(), Source: "kfm.shop.orders", Identify: identify})
@@ -193,7 +193,7 @@ func TestCompliance(t *testing.T) {
 	at := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
 	compliance.TestProducer(t, compliance.Suite[migration.Order]{
 		Send: func(ctx context.Context, client *sqs.Client, queueURL string, o migration.Order) error {
-			producer, err := migration.NewProducer(client, queueURL, sqsfifo.Enforce)
+			producer, err := migration.NewProducer(client, queueURL, sqsfifo.EnforcementRefuse)
 			if err != nil {
 				return err
 			}

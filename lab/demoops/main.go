@@ -157,7 +157,7 @@ func newWorld(meters *metric.MeterProvider) (*world, error) {
 		Region: "us-east-1", BaseEndpoint: &w.server.URL, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), HTTPClient: &w.answers,
 	})
 	config := sceneConfig(w.server.URL+"/"+sqstest.Account+"/scenes.fifo", meters)
-	config.Delivery = sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure, BufferEvents: 60}
+	config.Delivery = sqsfifo.Delivery{OnGroupFailure: sqsfifo.GroupFailurePause, BufferEvents: 60}
 	config.Telemetry.Provenance = func(sqsfifo.ProvenanceRecord) error {
 		if w.fail.Load() {
 			return errors.New("no space left")

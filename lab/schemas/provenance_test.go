@@ -58,7 +58,7 @@ func records(t *testing.T) []string {
 			client := &alteringClient{Queue: q}
 			p := newProducer(t, client, q, func(c *sqsfifo.Config[item]) {
 				c.Telemetry.Provenance = sqsfifo.ProvenanceWriter(&ledger)
-				c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+				c.Delivery.OnGroupFailure = sqsfifo.GroupFailureSkip
 				identify := c.Identify
 				c.Identify = func(i item) (sqsfifo.Identity, error) {
 					if i.id == "nameless" {

@@ -137,10 +137,10 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 		deduplication sqsfifo.Deduplication
 		dropped       bool // SQS drops a resend as a duplicate of the stored message
 	}{
-		{"MessageBody", sqsfifo.ContentBased, false},
-		{"MessageBody", sqsfifo.ExplicitBodyHash, true},
-		{"MessageAttributes", sqsfifo.ContentBased, true},
-		{"MessageAttributes", sqsfifo.ExplicitBodyHash, true},
+		{"MessageBody", sqsfifo.DeduplicationContentBased, false},
+		{"MessageBody", sqsfifo.DeduplicationExplicit, true},
+		{"MessageAttributes", sqsfifo.DeduplicationContentBased, true},
+		{"MessageAttributes", sqsfifo.DeduplicationExplicit, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := producertest.NewQueue(t, sqstest.Config{})
@@ -218,7 +218,7 @@ func TestDigestOfAResend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
 		c := &changingClient{Client: q}
-		p := producertest.On(t, c, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		p := producertest.On(t, c, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Deduplication = sqsfifo.DeduplicationExplicit })
 		first, err := p.Send(t.Context(), producertest.Sample)
 		require.NoError(t, err)
 		c.digest = aws.String("00000000000000000000000000000000")

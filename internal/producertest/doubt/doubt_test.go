@@ -75,7 +75,7 @@ func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
-		p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Delivery.Order = sqsfifo.Runs })
+		p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Delivery.Order = sqsfifo.OrderRuns })
 		first := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }
 		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, first), 1)
 		results := p.SendBatch(t.Context(), []producertest.Scene{producertest.Sample, producertest.Sample})
@@ -97,7 +97,7 @@ func TestWarnedDuplicateIsTold(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
 		route := "north"
 		p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) {
-			c.Enforcement = sqsfifo.Warn
+			c.Enforcement = sqsfifo.EnforcementWarn
 			c.Attributes = func(producertest.Scene) map[string]string { return map[string]string{"route": route} }
 		})
 		_, err := p.Send(t.Context(), producertest.Sample)
@@ -126,7 +126,7 @@ func TestWarnedDuplicateWithoutNumbers(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
 		route := "north"
 		p := producertest.On(t, unnumberedClient{q}, q, func(c *sqsfifo.Config[producertest.Scene]) {
-			c.Enforcement = sqsfifo.Warn
+			c.Enforcement = sqsfifo.EnforcementWarn
 			c.Attributes = func(producertest.Scene) map[string]string { return map[string]string{"route": route} }
 		})
 		for i, to := range []string{"north", "south"} {

@@ -128,7 +128,7 @@ func TestKeyReuseIsRefused(t *testing.T) {
 		_, err = p.Send(t.Context(), other)
 		var conflict *sqsfifo.ConflictError
 		require.ErrorAs(t, err, &conflict)
-		assert.Equal(t, sqsfifo.Conflict, conflict.Reuse)
+		assert.Equal(t, sqsfifo.ReuseConflict, conflict.Reuse)
 		assert.Contains(t, err.Error(), "another payload")
 		assert.Len(t, q.Messages(), 1, "the second was never sent")
 		assert.Empty(t, q.Suppressed())
@@ -163,7 +163,7 @@ func TestDriftIsToldFromConflict(t *testing.T) {
 			_, err = p.Send(t.Context(), producertest.Sample)
 			var conflict *sqsfifo.ConflictError
 			require.ErrorAs(t, err, &conflict, name)
-			assert.Equal(t, sqsfifo.Drift, conflict.Reuse, name)
+			assert.Equal(t, sqsfifo.ReuseDrift, conflict.Reuse, name)
 			assert.Contains(t, err.Error(), name)
 			assert.Equal(t, "drift", conflict.ErrorType())
 		}

@@ -48,14 +48,14 @@ func TestFaultsOverLoopback(t *testing.T) {
 	for _, tc := range []struct {
 		order sqsfifo.Order
 		share float64
-	}{{sqsfifo.Strict, 0.01}, {sqsfifo.Strict, 0.03}, {sqsfifo.Runs, 0.03}} {
+	}{{sqsfifo.OrderStrict, 0.01}, {sqsfifo.OrderStrict, 0.03}, {sqsfifo.OrderRuns, 0.03}} {
 		t.Run(fmt.Sprintf("order %d, %v %% of each", tc.order, 100*tc.share), func(t *testing.T) {
 			q := producertest.NewQueue(t, sqstest.Config{})
 			injectFaults(q, tc.share)
 			server := httptest.NewServer(sqstest.NewServer(q))
 			defer server.Close()
 			p := producertest.On(t, sqsfifo.NewClient(awsConfig(server.URL), 32), q, func(c *sqsfifo.Config[producertest.Scene]) {
-				c.Delivery = sqsfifo.Delivery{Order: tc.order, InFlight: 32, OnGroupFailure: sqsfifo.SkipEvent}
+				c.Delivery = sqsfifo.Delivery{Order: tc.order, InFlight: 32, OnGroupFailure: sqsfifo.GroupFailureSkip}
 			})
 			var mu sync.Mutex
 			named, failed, attempts := map[string]bool{}, 0, 0
@@ -103,7 +103,7 @@ func TestFaultsOverLoopback(t *testing.T) {
 			t.Logf("%d events, %d attempts: %d lost, %d twice, %d inversions, %d failed, %d named as overtaken",
 				events, attempts, lost, twice, inversions, failed, len(named))
 			assert.Zero(t, lost+twice+inversions+failed)
-			if tc.order == sqsfifo.Strict {
+			if tc.order == sqsfifo.OrderStrict {
 				assert.Empty(t, named)
 			} else {
 				assert.NotEmpty(t, named, "the faults overtake some")
@@ -135,7 +135,7 @@ func TestSoak(t *testing.T) {
 	for n := range 3 {
 		senders.Go(func() {
 			p := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) {
-				c.Delivery = sqsfifo.Delivery{Order: sqsfifo.Strict, InFlight: 32}
+				c.Delivery = sqsfifo.Delivery{Order: sqsfifo.OrderStrict, InFlight: 32}
 			})
 			done := func(r sqsfifo.Receipt, err error) {
 				sent.Add(1)
@@ -226,7 +226,7 @@ func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
 		p := producertest.On(t, deafClient{q, "deaf"}, q, func(c *sqsfifo.Config[producertest.Scene]) {
-			c.Delivery.Order, c.Delivery.InFlight, c.Delivery.OnGroupFailure = sqsfifo.Runs, 1, sqsfifo.SkipEvent
+			c.Delivery.Order, c.Delivery.InFlight, c.Delivery.OnGroupFailure = sqsfifo.OrderRuns, 1, sqsfifo.GroupFailureSkip
 		})
 		events := producertest.Scenes(10, 1) // fill the first request
 		other := events[1]

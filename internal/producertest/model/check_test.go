@@ -286,7 +286,7 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				continue
 			}
 			switch {
-			case earlier.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
+			case earlier.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.GroupFailureSkip):
 				// A request of the failed event reached SQS after the group had gone on.
 				continue
 			case modelInDoubt(earlier) && (later.err != nil || later.reportedAt > earlier.reportedAt):

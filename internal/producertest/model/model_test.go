@@ -110,7 +110,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 	if rng.IntN(12) == 0 {
 		m.delivery.Memory.MaxKeys = 30
 	}
-	m.strict = m.delivery.Order == sqsfifo.Strict
+	m.strict = m.delivery.Order == sqsfifo.OrderStrict
 	if m.crowded = rng.IntN(6) == 0; m.crowded {
 		m.delivery.InFlight = 1
 		begin := time.Now()

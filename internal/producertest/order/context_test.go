@@ -280,7 +280,7 @@ func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
 
 // An event's outcome does not change when its context ends between decision and callback.
 func TestContextThatEndsBeforeTheOutcomeIsTold(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
+	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.GroupFailurePause}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 		c.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

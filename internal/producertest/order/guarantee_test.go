@@ -100,7 +100,7 @@ func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
 		p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) {
-			c.Delivery.OnGroupFailure, c.Delivery.RetryFor = sqsfifo.SkipEvent, time.Hour
+			c.Delivery.OnGroupFailure, c.Delivery.RetryFor = sqsfifo.GroupFailureSkip, time.Hour
 		})
 		first, between := producertest.Event("a", 0), producertest.Event("a", 1)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -128,7 +128,7 @@ func TestResendThatWaitsInLine(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
 		c := &slowClient{Queue: q, latency: 15 * time.Second, start: time.Now()}
 		p := producertest.On(t, c, q, func(c *sqsfifo.Config[producertest.Scene]) {
-			c.Delivery.InFlight, c.Delivery.OnGroupFailure = 1, sqsfifo.SkipEvent
+			c.Delivery.InFlight, c.Delivery.OnGroupFailure = 1, sqsfifo.GroupFailureSkip
 		})
 		q.Inject(sqstest.LoseAnswer(), 1)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -95,8 +95,8 @@ func TestLinger(t *testing.T) {
 // a request.
 func TestOrderDecidesWhatFillsARequest(t *testing.T) {
 	for order, want := range map[sqsfifo.Order]request{
-		sqsfifo.Strict: {5 * time.Millisecond, "b"},
-		sqsfifo.Runs:   {0, "b b b b b b b b b b"},
+		sqsfifo.OrderStrict: {5 * time.Millisecond, "b"},
+		sqsfifo.OrderRuns:   {0, "b b b b b b b b b b"},
 	} {
 		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 			for n := range 10 {

@@ -23,7 +23,7 @@ var senderFault = sqstest.FailEntries("InvalidMessageContents", smithy.FaultClie
 // A failed event pauses its group: later events are refused until a successful resend or
 // Resume.
 func TestPausedGroup(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
+	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.GroupFailurePause}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 		c.Inject(senderFault, 1)
 		var outcomes []error
 		for n := range 3 {
@@ -60,7 +60,7 @@ func TestPausedGroup(t *testing.T) {
 		_, err = p.Send(t.Context(), producertest.Event("a", 3))
 		require.NoError(t, err)
 	})
-	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.SkipEvent}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
+	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.GroupFailureSkip}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 		c.Inject(senderFault, 1)
 		bad := producertest.Event("a", 2)
 		bad.ID = ""
@@ -77,7 +77,7 @@ func TestPausedGroup(t *testing.T) {
 // event that paused its group is the group's only event in its request, because it may fail
 // again.
 func TestPausedRun(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
+	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.OrderRuns, OnGroupFailure: sqsfifo.GroupFailurePause}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 		run := []producertest.Scene{producertest.Event("a", 0), producertest.Event("a", 1), producertest.Event("a", 2)}
 		c.Inject(senderFault, 2)
 		_, err := p.Send(t.Context(), run[0])
@@ -117,9 +117,9 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 		{"the end of the run", sqstest.FailEntries("InternalError", smithy.FaultServer, last), false, [4]bool{}, 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := sqsfifo.Delivery{Order: sqsfifo.Runs}
+			d := sqsfifo.Delivery{Order: sqsfifo.OrderRuns}
 			if tc.skip {
-				d.OnGroupFailure = sqsfifo.SkipEvent
+				d.OnGroupFailure = sqsfifo.GroupFailureSkip
 			}
 			scheduling(t, d, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 				c.Inject(tc.fault, 1)
@@ -142,7 +142,7 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := producertest.NewQueue(t, sqstest.Config{})
-		p := producertest.On(t, &halfClient{Queue: q}, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Delivery.Order = sqsfifo.Runs })
+		p := producertest.On(t, &halfClient{Queue: q}, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Delivery.Order = sqsfifo.OrderRuns })
 		results := p.SendBatch(t.Context(), []producertest.Scene{producertest.Event("a", 0), producertest.Event("a", 1), producertest.Event("a", 2)})
 		require.NoError(t, results.Err())
 		for i, want := range []bool{false, true, false} {
@@ -154,7 +154,7 @@ func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 // One SendBatch contains an event three times. SQS stores it once, and the receipts of
 // the other two copies are duplicates (F-009).
 func TestDuplicateInOneRequest(t *testing.T) {
-	for _, order := range []sqsfifo.Order{sqsfifo.Strict, sqsfifo.Runs} {
+	for _, order := range []sqsfifo.Order{sqsfifo.OrderStrict, sqsfifo.OrderRuns} {
 		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 			results := p.SendBatch(t.Context(), []producertest.Scene{producertest.Event("a", 0), producertest.Event("a", 1), producertest.Event("a", 0), producertest.Event("a", 2), producertest.Event("a", 0)})
 			require.NoError(t, results.Err())
@@ -196,14 +196,14 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 }
 
 // SendBatch refuses an event with the dedupe key of another event, and also the later
-// events of the group. Other groups continue. With SkipEvent, the later events continue
+// events of the group. Other groups continue. With GroupFailureSkip, the later events continue
 // too.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},
-		{OnGroupFailure: sqsfifo.SkipEvent},
-		{Order: sqsfifo.Runs},
-		{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.SkipEvent},
+		{OnGroupFailure: sqsfifo.GroupFailureSkip},
+		{Order: sqsfifo.OrderRuns},
+		{Order: sqsfifo.OrderRuns, OnGroupFailure: sqsfifo.GroupFailureSkip},
 	} {
 		scheduling(t, d, func(t *testing.T, p *sqsfifo.Producer[producertest.Scene], c *slowClient) {
 			other := producertest.Event("a", 0)
@@ -212,7 +212,7 @@ func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 			require.NoError(t, results[0].Err)
 			var conflict *sqsfifo.ConflictError
 			require.ErrorAs(t, results[1].Err, &conflict)
-			if d.OnGroupFailure == sqsfifo.PauseInDoubt {
+			if d.OnGroupFailure == sqsfifo.GroupFailurePauseInDoubt {
 				require.ErrorIs(t, results[2].Err, sqsfifo.ErrGroupPaused)
 				assert.ErrorContains(t, results[2].Err, fmt.Sprintf("event %v in message group \"a\" is not stored; it is of the same call", conflict.EventID))
 				assert.Len(t, c.Messages(), 2)

@@ -65,7 +65,7 @@ func TestNewProducerOnRefusesWhatBelongsToTheQueue(t *testing.T) {
 	queue, err := sqsfifo.NewQueue(fake, sqsfifo.QueueConfig{URL: fake.URL()})
 	require.NoError(t, err)
 	_, err = sqsfifo.NewProducerOn(queue, sqsfifo.Config[producertest.Scene]{
-		QueueURL: fake.URL(), Deduplication: sqsfifo.ExplicitBodyHash, Delivery: sqsfifo.Delivery{InFlight: 1},
+		QueueURL: fake.URL(), Deduplication: sqsfifo.DeduplicationExplicit, Delivery: sqsfifo.Delivery{InFlight: 1},
 		Telemetry: sqsfifo.Telemetry{Provenance: func(sqsfifo.ProvenanceRecord) error { return nil }},
 	})
 	for _, field := range []string{"QueueURL", "Deduplication", "Delivery", "Telemetry", "Source", "Identify"} {

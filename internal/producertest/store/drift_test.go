@@ -139,7 +139,7 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 			_, err = p.Send(t.Context(), rawEvent{"key", "g", at, json.RawMessage(`{"n":1001}`)})
 			var conflict *sqsfifo.ConflictError
 			require.ErrorAs(t, err, &conflict)
-			require.Equal(t, sqsfifo.Conflict, conflict.Reuse)
+			require.Equal(t, sqsfifo.ReuseConflict, conflict.Reuse)
 		}
 		require.Len(t, q.Messages(), 1)
 		closed(t, p)

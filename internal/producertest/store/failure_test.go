@@ -496,7 +496,7 @@ func TestStoreConflict(t *testing.T) {
 		_, err = p.Send(t.Context(), other)
 		var conflict *sqsfifo.ConflictError
 		require.ErrorAs(t, err, &conflict)
-		require.Equal(t, sqsfifo.Conflict, conflict.Reuse)
+		require.Equal(t, sqsfifo.ReuseConflict, conflict.Reuse)
 		require.WithinDuration(t, sent, conflict.FirstSent, time.Second)
 		done := make(chan error, 1)
 		require.NoError(t, p.TrySend(t.Context(), other, func(_ sqsfifo.Receipt, err error) { done <- err }))
@@ -505,7 +505,7 @@ func TestStoreConflict(t *testing.T) {
 		require.Len(t, q.Messages(), 1)
 		closed(t, p.Producer)
 
-		p = start(t, q, store, func(c *sqsfifo.Config[producertest.Scene]) { c.Enforcement = sqsfifo.Warn })
+		p = start(t, q, store, func(c *sqsfifo.Config[producertest.Scene]) { c.Enforcement = sqsfifo.EnforcementWarn })
 		r, err := p.Send(t.Context(), other)
 		require.NoError(t, err)
 		require.NotEmpty(t, r.Findings)

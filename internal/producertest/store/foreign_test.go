@@ -164,8 +164,8 @@ func sabotage(t *testing.T, s *saboteur, withStores bool) {
 	q := producertest.NewQueue(t, sqstest.Config{})
 	client := q.Client(func(o *sqs.Options) { o.APIOptions = append(o.APIOptions, s.Middleware) })
 	p := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) {
-		c.Enforcement = sqsfifo.Warn
-		c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+		c.Enforcement = sqsfifo.EnforcementWarn
+		c.Delivery.OnGroupFailure = sqsfifo.GroupFailureSkip
 		c.Telemetry = sqsfifo.Telemetry{
 			TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s), sdktrace.WithSampler(s)),
 			MeterProvider:  sabotagedMeters{s: s},

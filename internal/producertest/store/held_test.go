@@ -28,7 +28,7 @@ func TestDriftOfAHeldEventIsReported(t *testing.T) {
 		claimAndCrash(t, store, q, recorded, "g", is("key"))
 		time.Sleep(30 * time.Second) // the lease is over
 		c := rawConfig(q, store)
-		c.Delivery.Order = sqsfifo.Runs
+		c.Delivery.Order = sqsfifo.OrderRuns
 		p, err := sqsfifo.NewProducer(q, c)
 		require.NoError(t, err)
 		events := make([]rawEvent, 2)

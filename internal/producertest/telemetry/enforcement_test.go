@@ -22,7 +22,7 @@ func TestWarn(t *testing.T) {
 		group := "north"
 		p := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) {
 			o = observe(c)
-			c.Enforcement = sqsfifo.Warn
+			c.Enforcement = sqsfifo.EnforcementWarn
 			c.Attributes = func(producertest.Scene) map[string]string { return attributes }
 			c.Identify = func(s producertest.Scene) (sqsfifo.Identity, error) {
 				if s.Cloud == 99 {

@@ -38,7 +38,7 @@ func TestErrorTexts(t *testing.T) {
 			cause,
 		},
 		{
-			&sqsfifo.ConflictError{Reuse: sqsfifo.Conflict, EventID: id, DedupeKey: "soil|17", FirstSent: at},
+			&sqsfifo.ConflictError{Reuse: sqsfifo.ReuseConflict, EventID: id, DedupeKey: "soil|17", FirstSent: at},
 			`sqsfifo: not stored: event 019ae7b0-8c00-7abc-9def-0123456789ab: its dedupe key was sent at 2025-12-04T00:04:35Z with another payload; give each event its own key`,
 			nil,
 		},

@@ -143,7 +143,7 @@ func TestLateStart(t *testing.T) {
 			return q
 		},
 	} {
-		for _, order := range []sqsfifo.Order{sqsfifo.Strict, sqsfifo.Runs} {
+		for _, order := range []sqsfifo.Order{sqsfifo.OrderStrict, sqsfifo.OrderRuns} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					q := producertest.NewQueue(t, sqstest.Config{})

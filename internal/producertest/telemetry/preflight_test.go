@@ -133,7 +133,7 @@ func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
 			_, err = p.Send(t.Context(), producertest.Sample)
 			var conflict *sqsfifo.ConflictError
 			require.ErrorAs(t, err, &conflict)
-			assert.Equal(t, sqsfifo.Drift, conflict.Reuse)
+			assert.Equal(t, sqsfifo.ReuseDrift, conflict.Reuse)
 			assert.True(t, conflict.SameBody)
 			assert.Equal(t, "south", conflict.Group)
 			assert.Len(t, q.Messages(), 1)
@@ -146,23 +146,23 @@ func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
 		_, err := producertest.On(t, client, q).Send(t.Context(), producertest.Sample)
 		var wrong *sqsfifo.QueueError
 		require.ErrorAs(t, err, &wrong)
-		assert.Contains(t, err.Error(), "ExplicitBodyHash")
+		assert.Contains(t, err.Error(), "DeduplicationExplicit")
 		assert.Empty(t, q.Messages())
 
-		p := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		p := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Deduplication = sqsfifo.DeduplicationExplicit })
 		r, err := p.Send(t.Context(), producertest.Sample)
 		require.NoError(t, err)
 		assert.Equal(t, r.BodyHash, q.Messages()[0].DeduplicationID)
 	})
 }
 
-// A producer with ExplicitBodyHash sends the same deduplication ID that SQS computes for
+// A producer with DeduplicationExplicit sends the same deduplication ID that SQS computes for
 // content-based deduplication. SQS therefore recognises the event as a duplicate.
 func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
 	producertest.WithBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		first, err := producertest.On(t, client, q).Send(t.Context(), producertest.Sample)
 		require.NoError(t, err)
-		explicit := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		explicit := producertest.On(t, client, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Deduplication = sqsfifo.DeduplicationExplicit })
 		again, err := explicit.Send(t.Context(), producertest.Sample)
 		require.NoError(t, err)
 		assert.Equal(t, first.MessageID, again.MessageID)

@@ -38,7 +38,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 		dataset.CARELabel, dataset.ArtifactChecksum = "CARE-Compliant", "sha256:88bedf22ee"
 		p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) {
 			c.Telemetry.Provenance = sink
-			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+			c.Delivery.OnGroupFailure = sqsfifo.GroupFailureSkip
 			c.Identify = func(s producertest.Scene) (sqsfifo.Identity, error) {
 				if s.Cloud == 99 {
 					return sqsfifo.Identity{}, errors.New("no identity")

@@ -52,7 +52,7 @@ func TestStats(t *testing.T) {
 		var o *observed
 		p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) {
 			o = observe(c)
-			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+			c.Delivery.OnGroupFailure = sqsfifo.GroupFailureSkip
 		})
 		all := producertest.Scenes(4, 2)
 		for _, s := range append(all, all[0]) { // four new events and a duplicate

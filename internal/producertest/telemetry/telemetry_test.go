@@ -70,7 +70,7 @@ func TestCardinality(t *testing.T) {
 		meters := metric.NewMeterProvider(metric.WithReader(reader))
 		p := producertest.On(t, forgingClient{q.Client()}, q, func(c *sqsfifo.Config[producertest.Scene]) {
 			c.Telemetry.MeterProvider = meters
-			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+			c.Delivery.OnGroupFailure = sqsfifo.GroupFailureSkip
 			c.Delivery.Memory.MaxKeys = 1000
 			c.Store.Store = new(idempotency.Memory)
 			c.Attributes = func(s producertest.Scene) map[string]string {

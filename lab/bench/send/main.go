@@ -120,7 +120,7 @@ func (s *side) boundBy(rate float64) *side {
 
 func againstLoops(ctx context.Context, n, rounds int, work string) (missed int, err error) {
 	strict := sqsfifo.Delivery{InFlight: workers}
-	runs := sqsfifo.Delivery{InFlight: workers, Order: sqsfifo.Runs}
+	runs := sqsfifo.Delivery{InFlight: workers, Order: sqsfifo.OrderRuns}
 	fmt.Println("\n| work | side | messages/s | ratio (target) | processor time an event | ratio (target) | allocations an event |")
 	fmt.Println("|---|---|---|---|---|---|---|")
 	for _, row := range []struct {

@@ -80,7 +80,7 @@ func (p *prober) contentBased(ctx context.Context) error {
 		if _, again := p.send(ctx, message{name: "a"}); again != nil {
 			return errors.Join(err, again)
 		}
-		p.add(name, Note, "off: each message needs a MessageDeduplicationId, so that Config.Deduplication has to be ExplicitBodyHash; the other checks send the SHA-256 of the body")
+		p.add(name, Note, "off: each message needs a MessageDeduplicationId, so that Config.Deduplication has to be DeduplicationExplicit; the other checks send the SHA-256 of the body")
 	}
 	return nil
 }
