@@ -61,7 +61,7 @@ func TestDependencies(t *testing.T) {
 func TestArrows(t *testing.T) {
 	imports := importsOf(t)
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/verdict":   {"internal/attempt"},
 		"./internal/clock":     nil,
@@ -71,6 +71,7 @@ func TestArrows(t *testing.T) {
 		"./internal/sink":      nil,
 		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/verdict", "internal/window"},
 		"./internal/observe":   {"internal/attempt", "internal/verdict"},
+		"./internal/outage":    nil,
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/queueurl":  nil,
 		"./internal/sourceuri": nil,

@@ -159,6 +159,17 @@ type ruleset struct {
 	source       *observe.Source
 }
 
+func (r *ruleset) lintMessage(msg *Message) lint.Message {
+	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes, Organization: r.organization}
+	if len(msg.Attributes) > 0 {
+		m.Attributes = make(map[string]lint.Attribute, len(msg.Attributes))
+		for name, value := range msg.Attributes {
+			m.Attributes[name] = lint.Attribute{DataType: stringType, StringValue: value}
+		}
+	}
+	return m
+}
+
 // Telemetry configures OpenTelemetry, the log and the provenance records. A nil provider
 // means OpenTelemetry's global provider.
 //

@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -106,6 +107,10 @@ func (d *Dataset) recorded() (id, version, key string) {
 	}
 	return normal.ID, normal.Version, normal.keyOfNormal()
 }
+
+// ErrKeyMismatch means that an idempotency key belongs to another dataset, version or
+// source. The error of [Dataset.Verify] wraps it.
+var ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 
 // Verify compares the parameter `key` with the dataset's idempotency key. If they differ, the
 // error wraps [ErrKeyMismatch]. If `key` or the dataset is invalid, the error is an

@@ -3,230 +3,16 @@ package sqsfifo
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
-
-var (
-	// ErrClosed is the cause of an error after a submission to a closed producer.
-	ErrClosed = dispatch.ErrClosed
-
-	// ErrGroupPaused is the cause of an error if an earlier event of the message group
-	// failed. The event was not sent, because it would overtake the failed event. See
-	// [Producer.Resume].
-	ErrGroupPaused = errors.New("an earlier event of the message group failed")
-
-	// ErrBufferFull causes an error of [Producer.TrySend] when the buffer
-	// (Delivery.BufferEvents, BufferBytes) has no room. The event was not submitted.
-	ErrBufferFull = errors.New("the producer's buffer is full")
-
-	// ErrMemoryFull is the cause of an error if the producer already remembers
-	// Memory.MaxKeys dedupe keys. The event was not sent.
-	ErrMemoryFull = memory.ErrFull
-
-	// ErrOvertaken occurs only with [OrderRuns]: the event failed, and the same
-	// request stored a later event of its group. The producer does not retry the event,
-	// because SQS would then store it out of order.
-	ErrOvertaken = errors.New("overtaken by a later event of the message group")
-
-	// [Dataset.Verify] returns an error that wraps ErrKeyMismatch if the key belongs to
-	// another dataset, version or source.
-	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
-)
-
-// InDoubtError reports that the event may or may not be in the queue. SQS may have stored
-// the event in an attempt of this or an earlier call, but no clear answer arrived. After
-// every other error it is known whether the event is stored.
-//
-// To end the doubt, send the same event again before ResendBefore. SQS then either stores
-// the event or recognises the earlier message. A later resend depends on the time:
-//
-//   - From ResendBefore to ForgottenAt, the producer refuses the event with another
-//     InDoubtError, because SQS might deliver the event twice.
-//   - After ForgottenAt, the producer treats the event as new.
-//   - With Config.Store, the producer refuses the event from ResendBefore on, until the
-//     event's record in the store is resolved (see [UnresolvedPolicy]).
-type InDoubtError struct {
-	EventID   uuid.UUID
-	DedupeKey string
-
-	// Attempts is the number of this call's requests with the event. If it is zero, an
-	// earlier call or another producer may have stored the event.
-	Attempts int
-
-	// Since is the start of the first attempt that may have stored the event. Until
-	// ResendBefore a resend is safe, because SQS certainly recognises the event. At
-	// ForgottenAt SQS has forgotten all attempts: if one of them stored the event, a
-	// later resend delivers the event a second time.
-	//
-	// The times are readings of the wall clock at the time of the error. Store them and
-	// compare them with the wall clock.
-	//
-	// With Config.Store, the attempt may be from another producer or from before a
-	// restart. The times then come from the store. Zero times mean that the store has not
-	// answered about the event. A resend is then safe at any time, because the producer
-	// asks the store first.
-	Since, ResendBefore, ForgottenAt time.Time
-
-	// Err is the error of the last attempt, or the reason for no attempt.
-	Err error
-
-	showKey bool
-}
-
-// Error returns the event ID, the number of attempts, the times and the cause. Only with
-// Telemetry.ShowErrorTexts may the cause quote a payload. Only with
-// Telemetry.ShowDedupeKeys does the text contain the dedupe key.
-func (e *InDoubtError) Error() string {
-	if e.Since.IsZero() {
-		return fmt.Sprintf("sqsfifo: may have been stored: event %s, whether an earlier attempt did is not known; resend at any time: %v",
-			nameOf(e.EventID, e.DedupeKey, e.showKey), e.Err)
-	}
-	return fmt.Sprintf("sqsfifo: may have been stored: event %s, no proof after %s since %s; resend before %s: %v",
-		nameOf(e.EventID, e.DedupeKey, e.showKey), attempts(e.Attempts), e.Since.UTC().Format(time.RFC3339), e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
-}
-
-// Unwrap returns Err.
-func (e *InDoubtError) Unwrap() error { return e.Err }
-
-// ErrorType returns "in_doubt", the value of the OpenTelemetry attribute error.type.
-func (e *InDoubtError) ErrorType() string { return "in_doubt" }
-
-func (e *InDoubtError) fate() Fate { return InDoubt }
-
-func nameOf(id uuid.UUID, key string, showKey bool) string {
-	if showKey {
-		return fmt.Sprintf("%v (dedupe key %q)", id, key)
-	}
-	return id.String()
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
-}
-
-// NotStoredError reports with proof that a valid event is not in the queue. A resend is
-// safe at any time. Examples of the proof are:
-//
-//   - SQS refused each attempt
-//   - no attempt left this machine, because credentials are missing
-//   - the context ended before the first attempt
-//   - an earlier event of the group failed
-type NotStoredError struct {
-	EventID   uuid.UUID
-	DedupeKey string
-
-	// Attempts is the number of requests.
-	Attempts int
-
-	// Code is the error code of SQS, such as
-	// "AWS.SimpleQueueService.NonExistentQueue", or "" without a code.
-	Code string
-
-	// Err is the error of the last attempt, or the reason for no further attempt. The
-	// reason is the context's cause, or wraps [ErrClosed], [ErrGroupPaused],
-	// [ErrBufferFull], [ErrMemoryFull] or [ErrOvertaken]. With Config.Store it may also
-	// wrap an [*idempotency.CapacityError] or [*idempotency.QuotaError].
-	Err error
-
-	showKey bool
-}
-
-// Error returns the event ID, the number of attempts and the cause.
-func (e *NotStoredError) Error() string {
-	return fmt.Sprintf("sqsfifo: not stored: event %s after %s: %v", nameOf(e.EventID, e.DedupeKey, e.showKey), attempts(e.Attempts), e.Err)
-}
-
-// Unwrap returns Err.
-func (e *NotStoredError) Unwrap() error { return e.Err }
-
-// ErrorType returns the value of the OpenTelemetry attribute error.type: a word for the
-// cause, such as "closed" or "group_paused". Without such a word it returns Code, or
-// "_OTHER" if Code is empty.
-func (e *NotStoredError) ErrorType() string {
-	switch {
-	case errors.Is(e.Err, ErrClosed):
-		return "closed"
-	case errors.Is(e.Err, ErrGroupPaused):
-		return "group_paused"
-	case errors.Is(e.Err, ErrOvertaken):
-		return "overtaken"
-	case errors.Is(e.Err, ErrBufferFull):
-		return "buffer_full"
-	case errors.Is(e.Err, ErrMemoryFull):
-		return "memory_full"
-	case errors.As(e.Err, new(*idempotency.CapacityError)):
-		return "store_full"
-	case errors.As(e.Err, new(*idempotency.QuotaError)):
-		return "store_quota"
-	case errors.As(e.Err, new(*idempotency.StoreError)):
-		return "store"
-	case e.Code != "":
-		return e.Code
-	}
-	return "_OTHER"
-}
-
-func (e *NotStoredError) fate() Fate { return NotStored }
-
-// AlteredError reports that something between this process and SQS, such as a proxy,
-// changed the event. The MD5 in the answer of SQS does not match the request.
-//
-// The producer does not retry. SQS may treat a retry as a duplicate of the altered message
-// and answer with success.
-type AlteredError struct {
-	EventID   uuid.UUID
-	DedupeKey string
-
-	// Attempts is the number of requests of this call, if an answer to this call showed the
-	// change. Attempts is 0 if only the answer to another call with the same event showed
-	// the change, although this call may have made requests too. In both cases the producer
-	// makes no further request for this call.
-	Attempts int
-
-	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of
-	// SQS. Both are empty if Attempts is 0.
-	Field, Got string
-
-	// ResendAfter is the first instant, by the wall clock, at which SQS certainly accepts
-	// the event as a new event. Until then SQS would drop a resend as a duplicate of the
-	// altered message, so the producer refuses a resend with an AlteredError.
-	//
-	// The zero time means that a resend is safe immediately. This happens if the body was
-	// altered and SQS computed the deduplication ID: the ID of the altered body differs
-	// from the ID of the event.
-	ResendAfter time.Time
-
-	showKey bool
-}
-
-// Error returns the event ID, the altered field and the time of a resend.
-func (e *AlteredError) Error() string {
-	name, when := nameOf(e.EventID, e.DedupeKey, e.showKey), "at once"
-	if !e.ResendAfter.IsZero() {
-		when = "after " + e.ResendAfter.UTC().Format(time.RFC3339) + "; SQS drops it until then"
-	}
-	if e.Attempts == 0 {
-		return fmt.Sprintf("sqsfifo: altered: event %s was changed on its way by an earlier attempt and was not sent again; resend it %s", name, when)
-	}
-	return fmt.Sprintf("sqsfifo: altered: event %s was changed on its way: SQS has a %s with the MD5 %q; find what changes it and resend it %s",
-		name, e.Field, e.Got, when)
-}
-
-// ErrorType returns "altered", the value of the OpenTelemetry attribute error.type.
-func (e *AlteredError) ErrorType() string { return "altered" }
-
-func (e *AlteredError) fate() Fate { return Altered }
 
 // IdentifyError is an error of Config.Identify. The event was not sent.
 type IdentifyError struct{ Err error }
@@ -295,6 +81,67 @@ type EnvelopeError struct {
 // Error lists the findings without values of the payload, like [ViolationError].
 func (e *EnvelopeError) Error() string {
 	return "sqsfifo: the received body breaks the message contract: " + describe(e.Findings, false)
+}
+
+// quotingRules are the rules whose findings quote the payload or an attribute's value.
+var quotingRules = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
+
+func describe(findings []lint.Finding, plain bool) string {
+	var b strings.Builder
+	for i, f := range findings {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		if slices.Contains(quotingRules, f.Rule) {
+			if f.Pointer = maskPointer(f.Pointer); !plain {
+				r, _ := lint.Lookup(f.Rule)
+				f.Message = r.Title
+			}
+		}
+		b.WriteString(f.String())
+	}
+	return b.String()
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$|^[0-9]{1,6}$`)
+
+// maskPointer replaces names in a JSON pointer by "*" if they may be data, for example
+// the keys of a map.
+func maskPointer(pointer string) string {
+	names := strings.Split(pointer, "/")
+	for i, name := range names {
+		if i > 0 && !fieldName.MatchString(name) {
+			names[i] = "*"
+		}
+	}
+	return strings.Join(names, "/")
+}
+
+// The root package itself reports findings of these rules, for example while it builds a
+// message. Package lint checks built messages by these and other rules.
+const (
+	ruleAttributeOnly  = "SF001"
+	ruleInvalidJSON    = "SF030"
+	ruleInexactInteger = "SF032"
+	ruleEventTime      = "SF044"
+	ruleDedupeKey      = "SF045"
+	ruleKeyReused      = "SF061"
+	ruleOtherGroup     = "SF063"
+)
+
+func finding(rule, field, pointer, message string) lint.Finding {
+	r, _ := lint.Lookup(rule)
+	return lint.Finding{Rule: rule, Severity: lint.Error, Field: field, Pointer: pointer, Offset: -1, Message: message, Fix: r.Fix}
+}
+
+func errorsAmong(fs []lint.Finding) []lint.Finding {
+	var refused []lint.Finding
+	for _, f := range fs {
+		if f.Severity == lint.Error {
+			refused = append(refused, f)
+		}
+	}
+	return refused
 }
 
 // Reuse is the kind of a second use of a dedupe key.

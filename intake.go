@@ -34,8 +34,8 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 	s := &it.Message
 	s.refuse(refusal)
 	s.known.SendAnyway = s.rules.enforcement != EnforcementRefuse
-	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
-		s.began = time.Now()
+	if c.sqs.NeverAnswered() || c.memory.HasStore() && c.store.NeverAnswered() {
+		s.started = time.Now()
 	}
 	// The lookup in the store may take long, so note the time before it.
 	if c.memory.HasStore() {

@@ -88,18 +88,9 @@ func (l *operatorLog) flush(ctx context.Context) error {
 	return nil
 }
 
-// logged returns the attributes that identify the event.
-func (s *submission) logged() []slog.Attr {
-	attributes := []slog.Attr{slog.String("message_group", s.msg.Group), slog.String("event_id", s.msg.EventID.String())}
-	if s.rules.showKeys {
-		attributes = append(attributes, slog.String("dedupe_key", s.msg.DedupeKey))
-	}
-	return attributes
-}
-
-// callsFail logs that calls to a service fail. The parameter `neverAnswered` is true if the
+// CallsFail logs that calls to a service fail. The parameter `neverAnswered` is true if the
 // service has not answered this producer yet.
-func (l *operatorLog) callsFail(service string, neverAnswered bool, err error, failures int64, since time.Time) {
+func (l *operatorLog) CallsFail(service string, neverAnswered bool, err error, failures int64, since time.Time) {
 	if l.Log == nil { // without a logger, do not call err.Error: an error from a faulty store may panic there
 		return
 	}
@@ -110,6 +101,7 @@ func (l *operatorLog) callsFail(service string, neverAnswered bool, err error, f
 	l.Add(level, message, slog.Int64("failures", failures), slog.Time("since", since.Round(0)), slog.String("error", err.Error()))
 }
 
-func (l *operatorLog) recovered(service string, failures int64, lasted time.Duration) {
+// Recovered logs the end of an outage.
+func (l *operatorLog) Recovered(service string, failures int64, lasted time.Duration) {
 	l.Add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -84,17 +85,6 @@ func (m *Message) organization() string {
 	return label
 }
 
-func (r *ruleset) lintMessage(msg *Message) lint.Message {
-	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes, Organization: r.organization}
-	if len(msg.Attributes) > 0 {
-		m.Attributes = make(map[string]lint.Attribute, len(msg.Attributes))
-		for name, value := range msg.Attributes {
-			m.Attributes[name] = lint.Attribute{DataType: stringType, StringValue: value}
-		}
-	}
-	return m
-}
-
 var noAttributes = sha256.Sum256(nil)
 
 // attributeDigest returns the digest of the attributes that may distinguish two events.
@@ -132,9 +122,9 @@ func (m *Message) isCertainlyValid(maxSize int, payload string) bool {
 // of the payload and one level of the envelope. It only counts brackets, so the result
 // may be true for a valid payload.
 func mayBeTooDeep(payload string) bool {
-	const most = canonicaljson.MaxDepth
+	const limit = canonicaljson.MaxDepth
 	// Each level has an opening and a closing bracket, so a short payload needs no counting.
-	return len(payload) >= 2*most && strings.Count(payload, "{")+strings.Count(payload, "[") >= most
+	return len(payload) >= 2*limit && strings.Count(payload, "{")+strings.Count(payload, "[") >= limit
 }
 
 const stringType = "String"
@@ -155,4 +145,18 @@ func (m *Message) key() string {
 		return BodyHash(m.Body)
 	}
 	return m.DedupeKey
+}
+
+// replaced returns a copy of the message with the body, group and event ID of a message
+// from the store.
+func (m *Message) replaced(by memory.Message) *Message {
+	r := *m
+	r.Body, r.Group = string(by.Body), by.Group
+	var e struct {
+		EventID uuid.UUID `json:"event_id"`
+	}
+	if json.Unmarshal(by.Body, &e) == nil && e.EventID != uuid.Nil {
+		r.EventID = e.EventID
+	}
+	return &r
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/outage"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
@@ -67,13 +68,13 @@ const (
 type inspector struct {
 	client   Client
 	queueURL string
-	explicit bool // Config.Deduplication is DeduplicationExplicit
-	health   *health
+	explicit bool            // Config.Deduplication is DeduplicationExplicit
+	service  *outage.Service // SQS
 
 	report atomic.Pointer[QueueReport]
 
 	mu          sync.Mutex
-	wrong       *QueueError   // the fault of the queue according to the last answer, or nil
+	fault       *QueueError   // the fault of the queue according to the last answer, or nil
 	nextRequest time.Time     // earliest time of the next request for the attributes
 	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
 
@@ -119,8 +120,8 @@ func (i *inspector) check(ctx context.Context) error {
 	case !time.Now().Before(i.nextRequest):
 		i.askLocked(ctx)
 	}
-	if i.wrong != nil {
-		return i.wrong
+	if i.fault != nil {
+		return i.fault
 	}
 	return nil
 }
@@ -136,22 +137,22 @@ func (i *inspector) askLocked(ctx context.Context) {
 		i.mu.Lock()
 		close(i.asking)
 		i.asking = nil
-		i.wrong = nil
+		i.fault = nil
 		var api smithy.APIError
 		switch {
 		case err == nil:
-		case errors.As(err, &i.wrong):
+		case errors.As(err, &i.fault):
 			i.nextRequest, i.hasFailed = time.Now().Add(askAgain), true
 		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 			// The credentials do not permit GetQueueAttributes, so another request
 			// would fail too. Assume a usable queue from now on.
-			i.health.keepCause(err)
+			i.service.KeepCause(err)
 			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
 		case ctx.Err() == nil:
 			i.nextRequest, i.hasFailed = time.Now().Add(askAgain), true
-			if i.health.isUnproven() {
-				i.health.keepCause(err)
-				i.health.noteFailure(err)
+			if i.service.NeverAnswered() {
+				i.service.KeepCause(err)
+				i.service.Record(err)
 			}
 		}
 	}()

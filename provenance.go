@@ -94,3 +94,33 @@ func ProvenanceWriter(w io.Writer) ProvenanceSink {
 		return err
 	}
 }
+
+// provenanceRecord returns the record of an outcome. The message is nil if Identify failed.
+// The argument `bodyHash` may be empty.
+func provenanceRecord(now time.Time, m *Message, bodyHash string, receipt Receipt, err error, attempts int, replay bool) ProvenanceRecord {
+	r := ProvenanceRecord{
+		Time:              now.UTC(),
+		Outcome:           ProvenanceOutcome(outcomeOf(receipt, err).String()),
+		MessageID:         receipt.MessageID,
+		SequenceNumber:    receipt.SequenceNumber,
+		Attempts:          attempts,
+		DuplicateDetected: receipt.Duplicate,
+		ReplayTriggered:   replay,
+		ErrorType:         errorType(err),
+	}
+	if m == nil {
+		return r
+	}
+	r.DedupeKey, r.MessageGroup = m.DedupeKey, m.Group
+	if m.Body != "" {
+		r.EventID = m.EventID.String()
+		if r.BodyHash = bodyHash; bodyHash == "" {
+			r.BodyHash = BodyHash(m.Body)
+		}
+	}
+	if d := m.Dataset; d != nil {
+		r.DatasetID, r.Version, r.IdempotencyKey = d.recorded()
+		r.ArtifactChecksum, r.CARELabel = d.ArtifactChecksum, d.CARELabel
+	}
+	return r
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/foreign"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/outage"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/queueurl"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
@@ -61,14 +62,13 @@ var processBegan = time.Now()
 // newQueue returns a queue for a checked configuration.
 func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	explicit := config.Deduplication == DeduplicationExplicit
-	c := &sender{
-		caller:    sqscall.New(client, config.URL),
-		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
-		explicit:  explicit,
-	}
+	c := &sender{}
+	c.sqs, c.store = outage.New("SQS", &c.log), outage.New("the store", &c.log)
+	c.caller, c.explicit = sqscall.New(client, config.URL), explicit
+	c.inspector = &inspector{client: client, queueURL: config.URL, explicit: explicit, service: c.sqs}
 	memoryOptions := memory.Options{
 		AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys,
-		Store: config.Store.Store, FailOpen: config.Store.FailOpen, Recompute: fingerprintOfBody, Note: c.storeHealth.note,
+		Store: config.Store.Store, FailOpen: config.Store.FailOpen, Recompute: fingerprintOfBody, Note: c.store.Record,
 		Owner: config.Store.Owner, Began: processBegan,
 	}
 	if simulated, ok := client.(interface{ Clock() *clock.Clock }); ok { // a test of this module simulates the machine
@@ -106,9 +106,6 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 		}
 	}
 	c.log.Log = sink.NewLog(config.Telemetry.Logger, "sqsfifo", config.URL)
-	c.inspector.health = &c.sqs
-	c.sqs.name, c.sqs.log = "SQS", &c.log
-	c.storeHealth.name, c.storeHealth.log = "the store", &c.log
 	var ofStore func() observe.StoreSnapshot
 	if memoryOptions.Store != nil {
 		ofStore = func() observe.StoreSnapshot { return observe.StoreSnapshot(c.memory.StoreStats()) }

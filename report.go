@@ -2,10 +2,14 @@ package sqsfifo
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
@@ -51,6 +55,139 @@ func (c *sender) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p
 // memory still has events.
 func (c *sender) Sweep() (again bool) { return !c.memory.Sweep() }
 
+// receipt returns the receipt of a stored event. The message ID and the sequence number are
+// from a request of this submission, otherwise from the store's record, otherwise empty.
+func (s *submission) receipt(o *dispatch.Outcome) Receipt {
+	if o.Fate != attempt.Stored {
+		return Receipt{}
+	}
+	k := s.known.Knowledge()
+	r := Receipt{
+		Duplicate: k.Before, Overtaken: o.Overtaken, Unrecorded: o.Unrecorded,
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Group: s.msg.Group, BodyHash: s.known.BodyHash(),
+		Attempts: o.Attempts,
+	}
+	if o.Answer.Fate == attempt.Stored {
+		if r.Duplicate = s.duplicate; s.extras != nil {
+			r.Findings = s.extras.findings
+		}
+		r.MessageID, r.SequenceNumber = o.Answer.MessageID, o.Answer.Sequence
+		r.Unrecorded = r.Unrecorded || s.unclaimed
+		return r
+	}
+	result, recorded := k.Recorded()
+	r.MessageID, r.SequenceNumber = result.MessageID, result.SequenceNumber
+	if recorded != nil {
+		of := s.msg.replaced(*recorded)
+		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
+	}
+	// Here, no answer to this submission has confirmed the event. So read s.extras only for
+	// the reason dispatch.Known. Otherwise a worker may still write it.
+	if o.Reason == dispatch.Known && s.extras != nil {
+		r.Findings = s.extras.findings
+	}
+	return r
+}
+
+// outcomeError returns the error of an event, or nil if the event is stored.
+func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
+	if o.Reason == dispatch.Refused {
+		return s.inDoubtOr(o, m, s.refusal(), s.refusal())
+	}
+	if o.Fate == attempt.Stored {
+		return nil
+	}
+	return s.errorWithoutProof(o, m)
+}
+
+// errorWithoutProof returns the error of an event if SQS has not confirmed it. The error
+// takes all submissions of the event into account: it is an AlteredError if SQS stored a
+// changed message, an InDoubtError if an attempt may have stored the event, and else a
+// NotStoredError.
+func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) error {
+	if o.Fate == attempt.Altered {
+		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
+		if o.Answer.Fate == attempt.Altered {
+			e.Attempts, e.Field, e.Got = o.Attempts, o.Answer.Field, o.Answer.Got
+		}
+		_, _, e.ResendAfter = m.Times(s.known.Knowledge())
+		return e
+	}
+	err, code := o.Answer.Err, o.Answer.Code
+	if k := s.known.Knowledge(); k.Err != nil {
+		err, code = withLastError(k.Err, err), ""
+	}
+	switch o.Reason {
+	case dispatch.Late:
+		err = withLastError(errTooLate, err)
+	case dispatch.Paused:
+		err, code = withLastError(&pausedError{o.By, s.msg.Group}, err), ""
+	case dispatch.Withdrawn:
+		err = withLastError(o.Cause, err)
+	case dispatch.Answered, dispatch.Refused:
+	}
+	if o.Overtaken {
+		err = withLastError(ErrOvertaken, err)
+	}
+	if err == nil {
+		err = errNoAnswer
+	}
+	if h := s.waitsFor.Load(); h != nil && h.NeverAnswered() && o.Reason == dispatch.Answered {
+		err = h.Explain(err)
+	}
+	notStored := s.notStored(err)
+	notStored.Attempts, notStored.Code = o.Attempts, code
+	return s.inDoubtOr(o, m, err, notStored)
+}
+
+var errNoAnswer = errors.New("the request ended without an answer")
+
+// inDoubtOr returns an InDoubtError with the given cause if SQS may or may not have
+// stored the event. Otherwise inDoubtOr returns the argument `ifNotStored`.
+func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, ifNotStored error) error {
+	k := s.known.Knowledge()
+	if k.Fate() != attempt.InDoubt {
+		return ifNotStored
+	}
+	since, before, forgotten := m.Times(k)
+	return &InDoubtError{
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts,
+		Since: since, ResendBefore: before, ForgottenAt: forgotten, Err: cause,
+	}
+}
+
+// withLastError returns the reason for making no further attempt. If an attempt was made,
+// it adds the error of the last attempt.
+func withLastError(reason, last error) error {
+	if last == nil {
+		return reason
+	}
+	return fmt.Errorf("%w; the last attempt: %w", reason, last)
+}
+
+// pausedError is ErrGroupPaused; its text names the event that paused the group.
+type pausedError struct {
+	by    *dispatch.Pause
+	group string
+}
+
+func (e *pausedError) Error() string {
+	what := e.by.Fate.String()
+	if e.by.Code != "" {
+		what += ", " + e.by.Code
+	}
+	way := "send that event again, or call Resume"
+	if e.by.SameCall {
+		way = "it is of the same call"
+	}
+	return fmt.Sprintf("%v: event %v in message group %q is %s; %s", ErrGroupPaused, uuid.UUID(e.by.ID), e.group, what, way)
+}
+
+func (e *pausedError) Unwrap() error { return ErrGroupPaused }
+
+// errTooLate: an attempt might arrive after the deduplication interval.
+var errTooLate = errors.New("too late for another attempt inside the deduplication interval")
+
 // Report reports the outcome of an event to the provenance sink, to telemetry and to the
 // caller, in this order. The event may have been refused before its submission.
 func (c *sender) Report(it *item) {
@@ -75,7 +212,7 @@ func (c *sender) Report(it *item) {
 		c.log.eventFailed(s, err)
 	}
 	if c.sink != nil {
-		c.sink.Add(s.record(time.Now(), r, err, o.Attempts, replay))
+		c.sink.Add(provenanceRecord(time.Now(), s.msg, s.known.BodyHash(), r, err, o.Attempts, replay))
 	}
 	defer c.deliver(s, r, err) // also if telemetry ends the goroutine, or panics
 	c.endSpan(it, r, err, replay)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
-	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // Send builds the event's message, sends it and waits for the outcome. Retries end after
@@ -31,7 +30,7 @@ func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 // process, byte for byte. SendMessage checks the message like Build. The caller may
 // change msg after SendMessage has returned. The errors are those of [Producer.Send].
 func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
-	return p.one(ctx, func(s *submission) error { return s.take(msg) })
+	return p.one(ctx, func(s *submission) error { return s.usePrebuilt(msg) })
 }
 
 func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (Receipt, error) {
@@ -93,7 +92,7 @@ func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt,
 // msg after SendMessageAsync has returned.
 func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done func(Receipt, error)) {
 	it := p.newItem(ctx, done)
-	_ = p.submit(ctx, it, it.Message.take(msg), true)
+	_ = p.submit(ctx, it, it.Message.usePrebuilt(msg), true)
 }
 
 // TrySend is like [Producer.SendAsync] but never blocks. After a nil error, the callback
@@ -127,18 +126,6 @@ func (p *Producer[T]) composeInto(it *item, event T) (err error) {
 	return err
 }
 
-// take sets the submission's message to a copy of a message from an earlier Build.
-func (s *submission) take(msg *Message) error {
-	s.prebuilt = true
-	if msg == nil {
-		return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
-	}
-	// The caller may change msg after the call has returned. A request may still read the
-	// message at that time, so make a copy.
-	s.msg = msg.clone()
-	return nil
-}
-
 // submit submits an item. If the argument `refusal` is not nil, it becomes the item's
 // outcome. If the argument `wait` is false, submit does not block (TrySend).
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
@@ -149,7 +136,7 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 		queueErr = q.sender.inspector.check(ctx)
 	}
 	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok {
-		q.end(it, cause)
+		q.endUnsubmitted(it, cause)
 		return nil
 	}
 	err := q.dispatcher.TryReserve(it.Size)
@@ -160,11 +147,11 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	case err == nil && q.dispatcher.Submit(it):
 	case err == nil:
 		q.dispatcher.Cancel(it.Size)
-		q.end(it, ErrClosed)
+		q.endUnsubmitted(it, ErrClosed)
 	case errors.Is(err, dispatch.ErrFull):
 		return q.bufferFull(it)
 	default:
-		q.end(it, err)
+		q.endUnsubmitted(it, err)
 	}
 	return nil
 }
@@ -184,18 +171,19 @@ func (q *Queue) maySubmit(ctx context.Context, it *item, queueErr error) (ok boo
 	return true, nil
 }
 
-// end sets and reports the outcome of an event without submitting the event to the
+// endUnsubmitted sets and reports the outcome of an event without submitting the event to the
 // dispatcher.
-func (q *Queue) end(it *item, cause error) {
-	q.conclude(it, cause)
+func (q *Queue) endUnsubmitted(it *item, cause error) {
+	q.setOutcome(it, cause)
 	q.sender.Report(it)
 }
 
-func (q *Queue) conclude(it *item, cause error) {
+// setOutcome sets the outcome of an event that is not submitted to the dispatcher.
+func (q *Queue) setOutcome(it *item, cause error) {
 	s, o := &it.Message, &it.Outcome
-	var wrong *QueueError
-	if s.refusal() == nil && errors.As(cause, &wrong) {
-		s.refuse(wrong)
+	var queueErr *QueueError
+	if s.refusal() == nil && errors.As(cause, &queueErr) {
+		s.refuse(queueErr)
 	}
 	o.Reason, o.Cause = dispatch.Withdrawn, cause
 	if s.refusal() != nil {
@@ -214,7 +202,7 @@ func (q *Queue) bufferFull(it *item) error {
 	// The event may have a claim for the store, but TrySend has not asked the store yet.
 	// The missing answer would end the event in doubt, so drop the claim.
 	s.known.DropClaim()
-	q.conclude(it, ErrBufferFull)
+	q.setOutcome(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.sender.memory)
 	if err != nil {
 		s.receiver = callback(func(Receipt, error) {})
@@ -269,7 +257,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	defer func() {
 		q.giveUp(ready, errPanicked)
 		for _, it := range toLookUp {
-			q.end(it, errPanicked)
+			q.endUnsubmitted(it, errPanicked)
 		}
 	}()
 	var first *item
@@ -331,13 +319,13 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	queueErr := q.sender.inspector.check(ctx)
 	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Verdict == verdict.Refuse {
-		q.end(it, cause)
+		q.endUnsubmitted(it, cause)
 		return false
 	}
 	if q.dispatcher.TryReserve(it.Size) != nil {
 		submit()
 		if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.sender.Refresh(it) }); err != nil {
-			q.end(it, err)
+			q.endUnsubmitted(it, err)
 			return false
 		}
 	}
@@ -355,6 +343,6 @@ var errPanicked = errors.New("a later event of the call panicked while it was bu
 func (q *Queue) giveUp(items []*item, cause error) {
 	for _, it := range items {
 		q.dispatcher.Cancel(it.Size)
-		q.end(it, cause)
+		q.endUnsubmitted(it, cause)
 	}
 }

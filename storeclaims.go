@@ -63,7 +63,7 @@ func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
 		s.known.DeferClaim()
 		return nil
 	}
-	if err := k.makeClaim(in, &s.known, s.msg, s.rare == nil || len(s.rare.findings) == 0); err != nil {
+	if err := k.makeClaim(in, &s.known, s.msg, s.extras == nil || len(s.extras.findings) == 0); err != nil {
 		return s.notStored(err)
 	}
 	return nil
