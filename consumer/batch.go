@@ -93,6 +93,8 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 		switch {
 		case o.kind == unresolved:
 			action = e.rules.Unresolved
+		case o.kind == misconfigured:
+			action = ActionBlock // whatever Failure.Action says
 		case o.kind == failedForGood, o.kind == failed && it.attempts >= e.rules.Attempts:
 			action = e.rules.Action
 		case o.kind == failed:
@@ -140,6 +142,8 @@ func (o outcome) errorType() string {
 		return "busy"
 	case unresolved:
 		return "unresolved"
+	case misconfigured:
+		return "configuration"
 	default:
 		return "failed"
 	}
@@ -244,7 +248,7 @@ func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 		e.stats.Handled++
 	case duplicate:
 		e.stats.Duplicates++
-	case failed, failedForGood, unresolved:
+	case failed, failedForGood, unresolved, misconfigured:
 		e.stats.Failures++
 	case deferred:
 		e.stats.Deferred++

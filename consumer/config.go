@@ -29,7 +29,9 @@ type Config[T any] struct {
 	// function [JSON] returns a decoder for bodies without an envelope. The function [SNS]
 	// adapts a decoder to bodies inside SNS notifications.
 	//
-	// A decode error is permanent: another attempt would fail in the same way.
+	// A decode error is permanent: another attempt would fail in the same way. But an event
+	// of another organization (rule SF043) blocks its group, whatever Failure.Action says: the
+	// decoder is configured wrongly, and the message is right.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
 	// Key returns the identity of a message's effect, at most 2,048 bytes. It is unique
@@ -232,7 +234,7 @@ type Telemetry struct {
 
 	// Logger receives log records for operators: failed attempts, blocked groups, parked,
 	// skipped and lost messages. Its slog.Handler may be slow: at most 1,000 records wait,
-	// and further records are dropped. Nil disables logging.
+	// and further records are dropped. Nil means slog.Default.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds the key of the message ([Config].Key) to log records. Leave it

@@ -1,9 +1,11 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -49,7 +51,7 @@ func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 		queueURL: config.QueueURL, groups: config.Groups, perReceive: config.PerReceive, messages: config.Messages, bytes: config.Bytes,
 		visibility: config.Visibility, maxHold: config.MaxHold, wait: min(config.Wait, (config.Visibility / 3).Truncate(time.Second)), stop: config.Shutdown,
 		rules: config.Failure, showKeys: t.ShowDedupeKeys,
-	}, client, c, watch, sink.NewLog(t.Logger, "consumer", config.QueueURL))
+	}, client, c, watch, sink.NewLog(cmp.Or(t.Logger, slog.Default()), "consumer", config.QueueURL))
 	c.engine = e
 	return c, nil
 }

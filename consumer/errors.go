@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
 // These errors are the causes with which a handler's context ends. context.Cause returns
@@ -71,6 +73,7 @@ const (
 	deferred           // the handler called Defer
 	busy               // the store does not answer, or another consumer has the key
 	unresolved         // the effect may have happened
+	misconfigured      // the consumer is configured for other events
 )
 
 // wrappedError is an error of a handler, together with the outcome of the attempt.
@@ -102,6 +105,30 @@ func (e *PanicError) Error() string { return "consumer: panic: " + e.Value }
 
 // errExited: a function of the caller ended its goroutine, as t.FailNow does.
 var errExited = errors.New("consumer: a function of the caller called runtime.Goexit")
+
+// notificationError is the error of a decoder for the body of an SNS notification.
+type notificationError struct{ err error }
+
+func (e *notificationError) Error() string {
+	return "consumer: the body is an SNS notification; set Config.Decode to consumer.SNS(decode), or turn on raw message delivery for the subscription"
+}
+func (e *notificationError) Unwrap() error { return e.err }
+
+// isOtherOrganization reports whether a body breaks the contract only by its event_source
+// (rule SF043). Then the decoder is configured for another organization: a mistake of the
+// configuration, which must not delete messages.
+func isOtherOrganization(err error) bool {
+	var e *sqsfifo.EnvelopeError
+	if !errors.As(err, &e) || len(e.Findings) == 0 {
+		return false
+	}
+	for _, f := range e.Findings {
+		if f.Rule != "SF043" {
+			return false
+		}
+	}
+	return true
+}
 
 // DeniedError is returned by Run if SQS permanently refuses a call that the consumer needs.
 // Without the right to delete, for example, SQS would deliver handled messages again.

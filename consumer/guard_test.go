@@ -158,3 +158,41 @@ func TestAttemptsDecodeAgain(t *testing.T) {
 		assert.Contains(w, w.parking.Messages()[0].Attributes, "hint")
 	})
 }
+
+// A decoder for another organization is a mistake of the configuration. The messages block
+// their groups, and none is deleted, also with ActionSkip.
+func TestOtherOrganization(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		for g := range 4 {
+			_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{
+				QueueUrl: aws.String(w.queue.URL()), MessageBody: aws.String(envelope(w.T, "acme", job{"a", g})), MessageGroupId: aws.String(string(rune('a' + g))),
+			})
+			require.NoError(w, err)
+		}
+		c := w.config(nil)
+		c.Decode, c.Failure = sqsfifo.Decoder[job]{Organization: "kfm"}.Decode, consumer.Failure{Action: consumer.ActionSkip}
+		running := w.run(c, time.Minute)
+		assert.Len(w, left(w.queue), 4)
+		assert.EqualValues(w, 4, running.Stats().TimesBlocked)
+		assert.Zero(w, running.Stats().Skipped)
+	})
+}
+
+// The error for an SNS notification names both remedies and does not advise the sender.
+func TestNotificationError(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{
+			QueueUrl: aws.String(w.queue.URL()), MessageGroupId: aws.String("a"),
+			MessageBody: aws.String(`{"Type":"Notification","MessageId":"1","TopicArn":"arn:aws:sns:us-east-1:1:t.fifo","Message":"{}"}`),
+		})
+		require.NoError(w, err)
+		c := w.config(nil)
+		c.Decode = sqsfifo.DecodeEnvelope[job]
+		w.run(c, time.Minute)
+		require.Len(w, left(w.parking), 1)
+		reason := *left(w.parking)[0].Attributes[consumer.AttributeReason].StringValue
+		assert.Contains(w, reason, "consumer.SNS")
+		assert.Contains(w, reason, "raw message delivery")
+		assert.NotContains(w, reason, "CanonicalizeStrict")
+	})
+}

@@ -56,6 +56,8 @@ func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 func (c *Consumer[T]) process(ctx context.Context, it *item) outcome {
 	m, err := c.decode(it)
 	switch {
+	case isOtherOrganization(err):
+		return outcome{kind: misconfigured, err: err}
 	case err != nil:
 		return outcome{kind: failedForGood, err: err}
 	case c.config.HandleTx != nil:
@@ -367,6 +369,9 @@ func (c *Consumer[T]) decode(it *item) (m Message[T], err error) {
 	it.decoded = true
 	err = guarded(func() error {
 		envelope, err := c.config.Decode(aws.ToString(it.raw.Body))
+		if err != nil && unwrapSNS(aws.ToString(it.raw.Body)) != aws.ToString(it.raw.Body) {
+			return &notificationError{err}
+		}
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ func TestSuspension(t *testing.T) {
 		w.send("runs", 1)
 		w.send("sleeps", 1)
 		var learned atomic.Int64
+		var deferred atomic.Bool
 		var suspended time.Time
 		c := w.config(func(ctx context.Context, m consumer.Message[job]) error {
 			switch {
@@ -45,7 +46,7 @@ func TestSuspension(t *testing.T) {
 				assert.ErrorIs(w, context.Cause(ctx), consumer.ErrLost)
 				learned.Store(int64(time.Since(suspended)) + 1)
 				return ctx.Err()
-			case m.Attempt == 1:
+			case !deferred.Swap(true):
 				return consumer.Defer(errors.New("later"), 9950*time.Millisecond)
 			}
 			w.Error("a handler started with a lost message")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,7 +88,8 @@ func (w *world) config(handle func(ctx context.Context, m consumer.Message[job])
 			w.note(&w.done, m.Payload)
 			return nil
 		},
-		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: w.parking.URL()},
+		Failure:   consumer.Failure{Action: consumer.ActionPark, ParkingQueue: w.parking.URL()},
+		Telemetry: consumer.Telemetry{Logger: slog.New(slog.DiscardHandler)},
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &consuming{cmd: c, progress: newProgress(std.err, 0, c.Quiet)}
+	w := &consuming{cmd: c, progress: newProgress(std.err, 0, c.Quiet), notes: slog.New(slog.DiscardHandler)}
 	if !c.Quiet {
 		w.notes = w.newLogger()
 	}
@@ -142,7 +142,7 @@ func consumeFlagWords(err error) error {
 type consuming struct {
 	cmd      *consumeCmd
 	consumer *consumer.Consumer[json.RawMessage]
-	notes    *slog.Logger // nil with --quiet
+	notes    *slog.Logger
 	progress *progress
 }
 
@@ -161,9 +161,7 @@ func (w *consuming) newLogger() *slog.Logger {
 }
 
 func (w *consuming) note(level slog.Level, text string, attributes ...slog.Attr) {
-	if w.notes != nil {
-		w.notes.LogAttrs(context.Background(), level, text, attributes...)
-	}
+	w.notes.LogAttrs(context.Background(), level, text, attributes...)
 }
 
 func (w *consuming) preflight(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -221,7 +222,8 @@ func (s *simulation) consume(ctx context.Context, e Env) error {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
 		},
-		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, MaxBackoff: 5 * time.Second},
+		Failure:   consumer.Failure{Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, MaxBackoff: 5 * time.Second},
+		Telemetry: consumer.Telemetry{Logger: slog.New(slog.DiscardHandler)},
 	}
 	handle := func(ctx context.Context, m consumer.Message[string]) error {
 		return e.Handle(ctx, Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})

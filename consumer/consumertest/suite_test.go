@@ -2,6 +2,7 @@ package consumertest_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func config(e consumertest.Env) consumer.Config[string] {
 		Failure: consumer.Failure{
 			Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: e.Attempts, Deliveries: 8, MaxBackoff: 10 * time.Second,
 		},
+		Telemetry: consumer.Telemetry{Logger: slog.New(slog.DiscardHandler)},
 	}
 }
 
