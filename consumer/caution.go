@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
@@ -19,38 +20,6 @@ const (
 	mostSuspects = 3
 )
 
-// caution is the behaviour after suspected crashes. If a handler crashes the process, SQS
-// delivers again all messages that the process had received, with higher receive counts. So
-// the consumer keeps few messages while it handles a suspect. engine.mu guards the fields.
-//
-// The receipt of a suspect begins a period of caution. The period ends when mostSuspects
-// suspects have been handled without a crash, and at the latest after one visibility
-// timeout.
-type caution struct {
-	// limit is the receive count above which Failure.Action or the redrive policy applies. It
-	// is 0 without a limit. In a period of its own, each suspect above half of the limit is
-	// handled alone. So a message that crashes the process takes no other message along to
-	// the limit.
-	limit int
-
-	single   period // each receive asks for one message
-	suspects period // mostSuspects suspects run concurrently, and nothing beside them
-	last     period // each suspect above half of the limit runs alone
-	cleared  int    // handled suspects in the period `suspects`
-
-	suspectsInHand  int  // batches whose first message is a suspect without a call of the handler
-	suspectsRunning int  // running handlers of suspects
-	aloneRuns       bool // the only running handler is of a suspect near the limit
-
-	givenUp map[string]int // own receives of messages that this process gave up, by message ID
-}
-
-// period is a limited time of caution.
-type period struct {
-	until        clock.Instant // end of the period
-	trustedUntil clock.Instant // no new period begins before this time
-}
-
 // extend begins a period of one visibility timeout, unless the period runs. After a period no
 // other one begins until no call of extend has come for two visibility timeouts. The result
 // reports whether a period began. The caller holds e.mu.
@@ -65,20 +34,10 @@ func (p *period) extend(e *engine, now clock.Instant) (begins bool) {
 
 func (p *period) runs(now clock.Instant) bool { return now < p.until }
 
-// mostGivenUp limits the size of caution.givenUp.
-const mostGivenUp = 10_000
-
-// noteGivenUp records that this process gives up a message without a crash. The message's
-// next receive is then no sign of a crash. The caller holds e.mu.
-func (e *engine) noteGivenUp(it *item) {
-	if e.givenUp == nil || len(e.givenUp) >= mostGivenUp {
-		e.givenUp = map[string]int{}
-	}
-	e.givenUp[it.id()]++
-}
+const mostPolls = 16 // concurrent receives
 
 // suspect looks for signs of a crash in the first message of a batch, and begins a period of
-// caution if there are any. Messages that this process gave up are no sign. The caller holds
+// caution if there are any. Messages that this process gave up do not count. The caller holds
 // e.mu.
 func (e *engine) suspect(b *groupBatch, now clock.Instant) {
 	it := b.items[0]
@@ -119,6 +78,50 @@ func (e *engine) isCautious(now clock.Instant) bool {
 // The caller holds e.mu.
 func (e *engine) isSuspect(b *groupBatch, now clock.Instant) bool {
 	return b.suspect && (e.suspects.runs(now) && e.cleared < mostSuspects || e.last.runs(now) && e.nearLimit(b.items[0]))
+}
+
+// grant lets waiting batches call the handler, up to Config.Groups at a time. In a period of
+// caution a suspect waits for the ordinary messages in hand, and they wait while it runs. The
+// caller holds e.mu.
+func (e *engine) grant() {
+	defer e.cond.Broadcast()
+	if e.isClosing() {
+		return
+	}
+	now := e.clock.Now()
+	suspect := func(t *waiter) bool { return e.isSuspect(t.batch, now) }
+	if !e.isCautious(now) {
+		suspect = func(*waiter) bool { return false }
+	} else if e.suspectsRunning > 0 {
+		e.grantSuspects(now)
+		return
+	}
+	for i := 0; i < len(e.waiting) && e.running < e.groups; {
+		if t := e.waiting[i]; suspect(t) {
+			i++
+		} else {
+			e.waiting = slices.Delete(e.waiting, i, i+1)
+			e.begin(t)
+		}
+	}
+	if e.isCautious(now) {
+		e.grantSuspects(now)
+	}
+}
+
+func (e *engine) begin(t *waiter) {
+	e.running++
+	e.setState(t.batch, stateHandling)
+	close(t.granted)
+}
+
+// wakeAt wakes the waiting receivers and batches at the end of a period.
+func (e *engine) wakeAt(at, now clock.Instant) {
+	time.AfterFunc(at.Sub(now), func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.grant()
+	})
 }
 
 // grantSuspects lets suspects call the handler if no ordinary message is in hand, those with

@@ -75,7 +75,7 @@ func TestShutdownsAreNoFailures(t *testing.T) {
 }
 
 // A process gives a message up twelve times, because its handler takes too long. These
-// receives are no deliveries in the sense of Failure.Deliveries, and the consumer never
+// receives are not deliveries in the sense of Failure.Deliveries, and the consumer never
 // becomes cautious.
 func TestOwnReceivesAreNoDeliveries(t *testing.T) {
 	bubble(t, 0, func(w *world) {

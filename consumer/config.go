@@ -207,7 +207,7 @@ type Failure struct {
 	// receive count is larger, Action applies without a handler call. This ends the crash
 	// loop of a handler that kills its process. 0, the default, means no limit.
 	//
-	// A receive is no proof of a crash: a graceful shutdown during the handler call raises
+	// A receive does not prove a crash: a graceful shutdown during the handler call raises
 	// the count, and it goes along to a dead-letter queue (sqstest/FACTS.md, F-150). So
 	// ActionSkip excludes Deliveries. Receives after which this process gave the message up
 	// do not count.

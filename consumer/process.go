@@ -25,7 +25,7 @@ import (
 //
 // Attempt keeps no order: call it for one message of a group at a time. At most
 // Config.Groups attempts run concurrently, and further ones wait. Meanwhile the claim in the
-// store is extended. If another consumer claims the key nevertheless, the handler's context
+// store is extended. If another consumer claims the key anyway, the handler's context
 // ends with [ErrLost].
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 	select {

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -16,17 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-const (
-	// attemptLifetime limits repeats with one ReceiveRequestAttemptId, which SQS forgets
-	// after five minutes (F-100).
-	attemptLifetime = 4 * time.Minute
-
-	// startupRetry is how long a new consumer tolerates denied access or a missing queue,
-	// because a new pod's credentials may be late. After a successful receive it tolerates
-	// them for deniedRetry, because a policy may be replaced.
-	startupRetry = 15 * time.Second
-	deniedRetry  = time.Minute
-)
+// attemptLifetime limits repeats with one ReceiveRequestAttemptId, which SQS forgets after
+// five minutes (F-100).
+const attemptLifetime = 4 * time.Minute
 
 // systemAttributes are the message attributes of SQS that an item and a [Message] contain.
 var systemAttributes = []types.MessageSystemAttributeName{
@@ -187,51 +178,6 @@ func (e *engine) poll(n int) (_ []types.Message, started clock.Instant) {
 			return e.repeatInterrupted(n, id), started
 		}
 	}
-}
-
-// outage is a time in which no receive has succeeded. The zero value means no outage.
-type outage struct {
-	since  clock.Instant // first failed receive
-	denied clock.Instant // first refusal in a row of refusals; 0 if the last failure was none
-	err    error         // of the last failed receive
-}
-
-// noteFailedReceive counts a failed receive. It reports whether SQS has refused receives for so
-// long that Run must end.
-func (e *engine) noteFailedReceive(err error, denied bool) bool {
-	now := e.clock.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.stats.FailedReceives++
-	f := &e.failing
-	f.err = err
-	if f.since == 0 {
-		f.since = now
-	}
-	switch {
-	case !denied:
-		f.denied = 0
-	case f.denied == 0:
-		f.denied = now
-	}
-	tolerance := startupRetry
-	if e.answered {
-		tolerance = deniedRetry
-	}
-	return denied && now.Sub(f.denied) >= tolerance
-}
-
-// health returns an error if the last receive has failed.
-func (e *engine) health() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.failure != nil:
-		return e.failure
-	case e.failing.err != nil:
-		return fmt.Errorf("consumer: receives have failed for %v: %w", e.clock.Now().Sub(e.failing.since).Round(time.Second), e.failing.err)
-	}
-	return nil
 }
 
 // repeatInterrupted repeats a receive interrupted by the shutdown, with the same attempt

@@ -3,11 +3,7 @@ package consumer
 import (
 	"slices"
 	"time"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
-
-const mostPolls = 16 // concurrent receives
 
 // acquire waits until a batch may call the handler. If it returns true, the caller calls
 // the handler, and then the method `yield`. If it returns false, the batch or the consumer
@@ -58,50 +54,6 @@ func (e *engine) yield(b *groupBatch, s state) {
 func (e *engine) handlerEnded(b *groupBatch) {
 	e.running--
 	e.endSuspicion(b)
-}
-
-// grant lets waiting batches call the handler, up to Config.Groups at a time. In a period of
-// caution a suspect waits for the ordinary messages in hand, and they wait while it runs. The
-// caller holds e.mu.
-func (e *engine) grant() {
-	defer e.cond.Broadcast()
-	if e.isClosing() {
-		return
-	}
-	now := e.clock.Now()
-	suspect := func(t *waiter) bool { return e.isSuspect(t.batch, now) }
-	if !e.isCautious(now) {
-		suspect = func(*waiter) bool { return false }
-	} else if e.suspectsRunning > 0 {
-		e.grantSuspects(now)
-		return
-	}
-	for i := 0; i < len(e.waiting) && e.running < e.groups; {
-		if t := e.waiting[i]; suspect(t) {
-			i++
-		} else {
-			e.waiting = slices.Delete(e.waiting, i, i+1)
-			e.begin(t)
-		}
-	}
-	if e.isCautious(now) {
-		e.grantSuspects(now)
-	}
-}
-
-func (e *engine) begin(t *waiter) {
-	e.running++
-	e.setState(t.batch, stateHandling)
-	close(t.granted)
-}
-
-// wakeAt wakes the waiting receivers and batches at the end of a period.
-func (e *engine) wakeAt(at, now clock.Instant) {
-	time.AfterFunc(at.Sub(now), func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.grant()
-	})
 }
 
 // pauseBatch waits in state s for the duration d (negative: without limit) or for an

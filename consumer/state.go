@@ -156,6 +156,45 @@ func (e *engine) flushLog() {
 	_ = e.log.Flush(ctx) // log records not written before ctx ends are lost
 }
 
+// caution is the behaviour after suspected crashes. If a handler crashes the process, SQS
+// delivers again all messages that the process had received, with higher receive counts. So
+// the consumer keeps few messages while it handles a suspect. engine.mu guards the fields.
+//
+// The receipt of a suspect begins a period of caution. The period ends when mostSuspects
+// suspects have been handled without a crash, and at the latest after one visibility
+// timeout.
+type caution struct {
+	// limit is the receive count above which Failure.Action or the redrive policy applies. It
+	// is 0 without a limit. In a period of its own, each suspect above half of the limit is
+	// handled alone. So a message that crashes the process takes no other message along to
+	// the limit.
+	limit int
+
+	single   period // each receive asks for one message
+	suspects period // mostSuspects suspects run concurrently, and nothing beside them
+	last     period // each suspect above half of the limit runs alone
+	cleared  int    // handled suspects in the period `suspects`
+
+	suspectsInHand  int  // batches whose first message is a suspect without a call of the handler
+	suspectsRunning int  // running handlers of suspects
+	aloneRuns       bool // the only running handler is of a suspect near the limit
+
+	givenUp map[string]int // own receives of messages that this process gave up, by message ID
+}
+
+// period is a limited time of caution.
+type period struct {
+	until        clock.Instant // end of the period
+	trustedUntil clock.Instant // no new period begins before this time
+}
+
+// outage is a time in which no receive has succeeded. The zero value means no outage.
+type outage struct {
+	since  clock.Instant // first failed receive
+	denied clock.Instant // first refusal in a row of refusals; 0 if the last failure was none
+	err    error         // of the last failed receive
+}
+
 // schedule decides which batch may call the handler. engine.mu guards its fields.
 type schedule struct {
 	running int
@@ -267,4 +306,16 @@ func (e *engine) logItem(level slog.Level, message string, it *item, attributes 
 		about = append(about, slog.String("dedupe_key", key))
 	}
 	e.log.Add(level, message, append(about, attributes...)...)
+}
+
+// mostGivenUp limits the size of caution.givenUp.
+const mostGivenUp = 10_000
+
+// noteGivenUp records that this process gives up a message without a crash. The message's
+// next receive is then no sign of a crash. The caller holds e.mu.
+func (e *engine) noteGivenUp(it *item) {
+	if e.givenUp == nil || len(e.givenUp) >= mostGivenUp {
+		e.givenUp = map[string]int{}
+	}
+	e.givenUp[it.id()]++
 }

@@ -30,6 +30,7 @@ type modelMessage struct {
 	visibleAt          time.Time
 	receives, changes  int
 	deleted            bool
+	moved              bool // deleted by the move to the dead-letter queue
 
 	// The message with the lowest turn is received first (F-140). A visible message has
 	// hideOrder zero.
@@ -160,7 +161,7 @@ func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration,
 		}
 	}
 	for _, m := range dead {
-		m.deleted = true
+		m.deleted, m.moved = true, true
 		q.messages = slices.DeleteFunc(q.messages, func(o *modelMessage) bool { return o == m })
 		buried := &modelMessage{id: m.id, dedupID: m.id, group: m.group, agesFrom: now, receives: m.receives}
 		if q.standard {

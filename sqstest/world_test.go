@@ -188,7 +188,7 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: h.url, ReceiptHandle: h.handle})
-			if want := h.deleted || h.queue.standard || h.inFlight(now); want != (err == nil) {
+			if want := h.deleted && !h.moved || h.queue.standard || h.inFlight(now); want != (err == nil) {
 				return fmt.Errorf("deleted: %v, want %v", err, want)
 			}
 			if err == nil {
@@ -329,7 +329,7 @@ func (w *world) move(now time.Time) {
 			w.due = now.Add(time.Second)
 			return
 		}
-		m.deleted = true
+		m.deleted, m.moved = true, true
 		dead.settle(now)
 		w.model.put(now, &modelMessage{dedupID: m.id, group: m.group, agesFrom: now})
 	}

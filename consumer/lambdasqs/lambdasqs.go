@@ -88,7 +88,7 @@ type Options struct {
 	// Margin is the time between the end of the handlers' contexts and the deadline of the
 	// invocation. Handlers that return within the first half of it are in the answer. A
 	// handler that ignores its context counts as failed, although it may still run. The
-	// default is 1 s or 5 % of the invocation's time, whichever is longer. Margin is at most
+	// default is the longer of 1 s and 5 % of the invocation's time. Margin is at most
 	// half of that time.
 	Margin time.Duration
 }
