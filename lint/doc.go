@@ -56,6 +56,7 @@
 //	SF014  const-key-distinct-events    one constant dedupe key for several types of events
 //	SF015  unread-batch-failures        the failed entries of a batch are not read
 //	SF016  one-id-two-bodies            two bodies are sent with one deduplication ID
+//	SF017  unflushed-producer           a producer sends asynchronously and is never flushed or closed
 //	SF020  no-compliance-test           a package makes a producer and no test of it runs the compliance suite
 //	SF030  invalid-json                 the body has no canonical JSON form
 //	SF031  duplicate-name               an object of the body has a member twice

@@ -188,6 +188,7 @@ const (
 	sharedConstantKey  = "SF014"
 	unreadFailures     = "SF015"
 	oneIDTwoBodies     = "SF016"
+	unflushedProducer  = "SF017"
 	noComplianceTest   = "SF020"
 	invalidJSON        = "SF030"
 	duplicateName      = "SF031"

@@ -11,7 +11,7 @@ var messageRules = []Rule{
 			"attributes become one, and SQS drops the second with success. If an explicit deduplication ID other than the hash of the body " +
 			"keeps the two apart, the finding is an info: a consumer still cannot check the identity against the body. The identity of a " +
 			"request or an attempt (correlation_id, X-Request-Id) is not the identity of an event. On Go source, other variable attributes " +
-			"are warnings if the body has no ID, and the finding is a warning unless the queue is certainly FIFO: standard queues take a " +
+			"are warnings if the body has no ID, and the finding is an info unless the queue is certainly FIFO: standard queues take a " +
 			"group ID as well.",
 		Source: "KFM v11.2.3, sections 3 to 5 (RC-2.4.1); F-011 to F-014",
 		Fix:    "put the value into the body, as dedupe_key or a component of it, and keep the attribute only as a copy",

@@ -21,7 +21,8 @@ var sourceRules = []Rule{
 		Wording: "A deduplication ID, or a dedupe key, depends on the event alone. An ID from a clock, a random source, a counter, a receipt " +
 			"handle, a deadline or the address of a pointer is new for each attempt: SQS stores each retry as another message. A value of the process, " +
 			"such as its process ID, is the same for all events: SQS drops all but one. An ID that is minted once and carried in the body is a warning: a " +
-			"retry of the caller still mints another ID.",
+			"retry of the caller still mints another ID. A fresh ID of a received message that is sent again, or of a form, is a warning too, " +
+			"because a second delivery may be meant.",
 		Source: "F-011 to F-019; KFM v11.2.3, section 4",
 		Fix:    "derive the ID from the identity of the event, or leave the ID to the queue's hash of a canonical body",
 		Passes: OnSource, Since: "0.1.0",
@@ -74,7 +75,7 @@ var sourceRules = []Rule{
 		Wording: "A retry has the bytes of the first attempt. A new ID or clock reading for each attempt, or the number of the attempt, makes each attempt a new message: in " +
 			"the loop, in a function called by the loop, in a retried function, or in a recursive function.",
 		Source: "F-019, F-023",
-		Fix:    "make the ID before the first attempt, or derive it from the event",
+		Fix:    "derive the ID from the event",
 		Passes: OnSource, Since: "0.1.0",
 		Limits: append(slices.Clip(notFollowed),
 			"A retry in another package than the source of the ID is not seen.",
@@ -185,6 +186,25 @@ for err := errFirst; err != nil; {
 		},
 		Bad:  `send(ctx, order.ID, created); send(ctx, order.ID, paid)`,
 		Good: `send(ctx, order.ID+"-created", created); send(ctx, order.ID+"-paid", paid)`,
+	},
+	{
+		ID: unflushedProducer, Name: "unflushed-producer", Severity: Error,
+		Title: "a producer sends asynchronously and is never flushed or closed",
+		Wording: "SendAsync, SendMessageAsync and TrySend return before the event is sent. A program that ends without Flush or Close loses " +
+			"the events that wait, and no callback runs for them. The rule reports a producer that its package makes, uses and neither flushes nor closes.",
+		Source: "sqsfifo.Producer.Close",
+		Fix:    "defer Close with a context that is not cancelled, and read its error",
+		Passes: OnSource, Since: "0.1.0",
+		Limits: []string{
+			"A package that flushes or closes any producer counts as one that closes all.",
+			"A producer that leaves its package, as an argument, a result or in a field, is not reported: other code may close it.",
+			"A Close that some path leaves out is not seen.",
+		},
+		Bad: `producer, err := sqsfifo.NewProducer(client, config)
+producer.SendAsync(ctx, scene, nil) // and main returns`,
+		Good: `producer, err := sqsfifo.NewProducer(client, config)
+defer producer.Close(context.WithoutCancel(ctx))
+producer.SendAsync(ctx, scene, nil)`,
 	},
 	{
 		ID: noComplianceTest, Name: "no-compliance-test", Severity: Error,

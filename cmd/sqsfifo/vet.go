@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -38,6 +39,7 @@ type ruleSet struct {
 	Enable    string   `placeholder:"RULE,..." help:"Rules whose infos are reported as well, or all."`
 	ForbidRaw bool     `help:"Report sends to FIFO queues that bypass the SDK (SF008) in every package."`
 	Nondet    []string `sep:"none" placeholder:"FUNC" help:"Functions that return another value at each call: import/path.Func or import/path.Type.Method."`
+	Notes     bool     `default:"true" negatable:"" help:"Report as infos what is wrong only if a queue is FIFO, which the code does not show (default ${default})."`
 	Strict    bool     `help:"Report an ID that is minted where it is sent as an error even if the body carries it."`
 }
 
@@ -59,7 +61,7 @@ The rules but SF020 also run in
 
 	go vet -vettool="$(go tool -n sqsfifo)" ./...
 
-where --disable, --enable, --forbid-raw, --nondet and --strict are called -sqsfifo.disable and so on.`
+where --disable, --enable, --forbid-raw, --nondet, --notes and --strict are called -sqsfifo.disable and so on.`
 }
 
 func (f *vetCmd) run(ctx context.Context, io stdio) error {
@@ -231,7 +233,7 @@ func (r ruleSet) disabled(id string) bool {
 // forTool sets the flags of the analyzer, and returns the same flags as arguments of "go
 // vet". The error has each value that the analyzer refuses.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
-	given := map[string][]string{"nondet": r.Nondet}
+	given := map[string][]string{"nondet": r.Nondet, "notes": {strconv.FormatBool(r.Notes)}}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {
 		// Remove SF020 from the list. The analyzer would refuse this ID, because only the
 		// command checks SF020.

@@ -24,8 +24,9 @@
 //     ARN that ends in a constant such as "orders.fifo", or a deduplication ID on every
 //     path to the send. For a finding about the ID itself, one path is enough. A group ID
 //     is not evidence, because standard queues also accept a group ID. With a group ID and
-//     an unknown queue, findings are warnings with the text "if this queue is FIFO". For a
-//     constant name of a standard queue, there are no findings. Only SF015 (unread failures
+//     an unknown queue, findings are infos with the text "if this queue is FIFO", unless the
+//     URL comes from a variable or a setting with "fifo" in its name. For a constant name
+//     of a standard queue, there are no findings. Only SF015 (unread failures
 //     of a batch) is about all queues and needs no evidence.
 //   - If a deduplication ID is nil on some path to the send, it is missing on this path.
 //     Branches that exclude each other are not on one path.
@@ -52,7 +53,8 @@
 // Each diagnostic of a rule has the rule's ID as its category. The rules and their wording
 // are in package lint. If a diagnostic has a lower severity than its rule, the severity
 // follows the ID: "SF002: warning: ...". Infos are reported only for the rules named by
-// -enable.
+// -enable, and those about a queue that may be FIFO also with -notes, which sqsfifo vet
+// sets.
 //
 // # Ignoring a finding
 //

@@ -21,6 +21,7 @@ import (
 func analyzer(t *testing.T, flags ...string) *analysis.Analyzer {
 	t.Helper()
 	a := rules.New()
+	require.NoError(t, a.Flags.Set("notes", "true"))
 	for i := 0; i < len(flags); i += 2 {
 		require.NoError(t, a.Flags.Set(flags[i], flags[i+1]))
 	}
@@ -35,7 +36,7 @@ func TestCode(t *testing.T) {
 	var pkgs []string
 	for _, pkg := range []string{
 		"shapes", "shapes/random", "shapes/lib", "shapes/clock", "programs", "rules", "ours", "older", "tests",
-		"wrapper/queue", "wrapper/ids", "wrapper/replaced", "wrapper/caller", "ignored", "generated", "encoded",
+		"wrapper/queue", "wrapper/ids", "wrapper/replaced", "wrapper/caller", "ignored", "generated", "encoded", "flushed",
 	} {
 		pkgs = append(pkgs, "example.com/"+pkg)
 	}
@@ -78,7 +79,7 @@ func TestQuiet(t *testing.T) {
 
 func TestFixes(t *testing.T) {
 	t.Parallel()
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzer(t), "example.com/fixes")
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzer(t), "example.com/fixes", "example.com/unflushed")
 }
 
 func TestFlags(t *testing.T) {

@@ -29,6 +29,7 @@
 //	        settings:
 //	          enable: []        # rules whose infos are also reported, or [all]
 //	          disable: []       # rules that are not reported
+//	          notes: false      # what is wrong only if a queue is FIFO, which the code does not show
 //	          strict: false     # an ID minted at the send is an error even if the body carries it
 //	          nondet: []        # further functions with a different value at each call, as import/path.Func
 //	          forbid-raw: false # SF008 in every package
@@ -55,6 +56,7 @@ func init() { register.Plugin(Name, New) }
 type settings struct {
 	Enable    []string `json:"enable"`
 	Disable   []string `json:"disable"`
+	Notes     bool     `json:"notes"`
 	Strict    bool     `json:"strict"`
 	Nondet    []string `json:"nondet"`
 	ForbidRaw bool     `json:"forbid-raw"`
@@ -79,6 +81,7 @@ func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	for _, flag := range []struct{ name, value string }{
 		{"enable", strings.Join(p.settings.Enable, ",")},
 		{"disable", strings.Join(p.settings.Disable, ",")},
+		{"notes", strconv.FormatBool(p.settings.Notes)},
 		{"strict", strconv.FormatBool(p.settings.Strict)},
 		{"nondet", strings.Join(p.settings.Nondet, ",")},
 		{"forbid-raw", strconv.FormatBool(p.settings.ForbidRaw)},

@@ -46,14 +46,14 @@ func TestPlugin(t *testing.T) {
 func TestSettingsBecomeFlags(t *testing.T) {
 	settings := map[string]any{
 		"enable": []any{"SF001", "SF010"}, "disable": []any{"SF009"}, "strict": true,
-		"nondet": []any{"example.com/id.New", "example.com/id.Gen.Next"}, "forbid-raw": true,
+		"nondet": []any{"example.com/id.New", "example.com/id.Gen.Next"}, "forbid-raw": true, "notes": true,
 	}
 	require.NoError(t, build(t, settings))
 	got := map[string]string{}
 	fifovet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { got[f.Name] = f.Value.String() })
 	assert.Equal(t, map[string]string{
 		"enable": "SF001,SF010", "disable": "SF009", "strict": "true",
-		"nondet": "example.com/id.New,example.com/id.Gen.Next", "forbid-raw": "true",
+		"nondet": "example.com/id.New,example.com/id.Gen.Next", "forbid-raw": "true", "notes": "true",
 	}, got, "every flag of the analyzer is a setting")
 
 	require.NoError(t, build(t, nil))

@@ -44,6 +44,9 @@ func isFunctionPart(elem string) bool {
 	return strings.Contains(elem, ")") && !strings.HasPrefix(elem, "[")
 }
 
+// InFunction reports whether the path leads through a part of a function or an interface.
+func (p AccessPath) InFunction() bool { return slices.ContainsFunc(p, isFunctionPart) }
+
 // callSite is a call through a function value or an interface, with the frame of the
 // call's function.
 type callSite struct {
@@ -77,7 +80,7 @@ func (o Origin) found() bool {
 // parameter of the function where the trace began.
 func (o Origin) ofParameter() bool {
 	_, param := o.Root.(*ssa.Parameter)
-	return param && o.Top && o.Kind == FromPath && slices.ContainsFunc(o.Path, isFunctionPart)
+	return param && o.Top && o.Kind == FromPath && o.Path.InFunction()
 }
 
 // followHeld continues a trace of the result of a call of a function value. If the trace

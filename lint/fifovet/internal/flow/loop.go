@@ -316,15 +316,3 @@ func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, neighbors f
 		}
 	}
 }
-
-func LoopPos(l *loop) token.Pos {
-	pos := token.NoPos
-	for b := range l.blocks {
-		for _, instr := range b.Instrs {
-			if at := instr.Pos(); at.IsValid() && (!pos.IsValid() || at < pos) {
-				pos = at
-			}
-		}
-	}
-	return pos
-}

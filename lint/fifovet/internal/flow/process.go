@@ -21,8 +21,7 @@ func isCounter(obj *types.Func) bool {
 // receiptHandle reports whether a field is the receipt handle of a received message,
 // which is new on every receive (F-044).
 func receiptHandle(t types.Type, i int) bool {
-	path := PackagePath(t)
-	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
+	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(PackagePath(t), "github.com/aws/")
 }
 
 // followProcessValue handles a package-level variable that the program sets only once, to

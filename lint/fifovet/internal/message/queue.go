@@ -21,7 +21,8 @@ const (
 	// it (F-149).
 	MaybeFIFO
 
-	// SurelyFIFO means that the queue's name ends in .fifo, that the message always has a
+	// SurelyFIFO means that the queue's name ends in .fifo, that a message with a group ID
+	// gets its URL from a variable such as fifoURL, that the message always has a
 	// deduplication ID (refused by standard queues), or that its type belongs to package
 	// sqsfifo.
 	SurelyFIFO
@@ -171,9 +172,35 @@ func (p *Index) findEvidence(m *Message) evidence {
 	case name == FifoName || p.isAlwaysSet(m, RoleDedup):
 		return SurelyFIFO
 	case m.Has(RoleGroup) && !m.Absent(RoleGroup), m.Has(RoleDedup) && !m.Absent(RoleDedup):
+		if p.isCalledFIFO(m) {
+			return SurelyFIFO
+		}
 		return MaybeFIFO
 	}
 	return NotFIFO
+}
+
+// isCalledFIFO reports whether the queue's URL comes from a variable, a field or a setting
+// with "fifo" in its name, such as os.Getenv("ORDERS_FIFO_URL").
+func (p *Index) isCalledFIFO(m *Message) bool {
+	for _, in := range append([]*Message{m}, m.batches...) {
+		for _, o := range p.Origins(in, RoleURL, false) {
+			names := append([]string{o.Text}, o.Path...)
+			switch root := o.Root.(type) {
+			case *ssa.Parameter, *ssa.Global, *ssa.FreeVar:
+				names = append(names, root.Name())
+			case *ssa.Call:
+				for _, arg := range root.Call.Args {
+					name, _ := flow.ConstString(arg)
+					names = append(names, name)
+				}
+			}
+			if strings.Contains(strings.ToLower(strings.Join(names, " ")), "fifo") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // evidenceFor reports whether the queue of m is FIFO: certainly, maybe or not. The

@@ -107,6 +107,12 @@ func ShapeNamed(path, name string) *shape {
 	return nil
 }
 
+// IsReceived reports whether a type of the AWS SDKs describes a received message.
+func IsReceived(t types.Type) bool {
+	name := flow.TypeName(t)
+	return (name == "Message" || name == "SQSMessage") && strings.HasPrefix(flow.PackagePath(t), "github.com/aws/")
+}
+
 // IsMessaging reports whether a package declares a type for messages, such as
 // SendMessageInput (see Shapes).
 func IsMessaging(path string) bool {

@@ -41,6 +41,7 @@ type settings struct {
 	nondet    nameList
 	strict    bool
 	forbidRaw bool
+	notes     bool
 }
 
 func (s *settings) register(f *flag.FlagSet) {
@@ -48,15 +49,17 @@ func (s *settings) register(f *flag.FlagSet) {
 	f.Var(&s.disable, "disable", "comma separated IDs of rules that are not reported, or \"all\"")
 	f.Var(&s.nondet, "nondet", "comma separated functions that return another value at each call: import/path.Func or import/path.Type.Method")
 	f.BoolVar(&s.strict, "strict", false, "report an ID that is minted where it is sent as an error even if the body carries it")
+	f.BoolVar(&s.notes, "notes", false, "report as infos what is wrong only if a queue is FIFO, which the code does not show")
 	f.BoolVar(&s.forbidRaw, "forbid-raw", false, "report sends to FIFO queues that bypass the SDK (SF008) in every package")
 }
 
-// isEnabled reports whether findings of this rule and severity are enabled.
-func (s *settings) isEnabled(id string, severity lint.Severity) bool {
+// isEnabled reports whether findings of this rule and severity are enabled. A note is an
+// info about a queue that may be FIFO.
+func (s *settings) isEnabled(id string, severity lint.Severity, note bool) bool {
 	if s.disable.has(id) {
 		return false
 	}
-	return severity != lint.Info || s.enable.has(id)
+	return severity != lint.Info || s.enable.has(id) || note && s.notes
 }
 
 // ruleList is the value of a flag: IDs of rules, or "all".

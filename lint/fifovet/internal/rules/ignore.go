@@ -68,7 +68,7 @@ func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 				continue
 			}
 			for _, id := range ig.Rules {
-				if ig.used[id] || id == noComplianceTest || !s.isEnabled(id, severityOf(id)) {
+				if ig.used[id] || id == noComplianceTest || !s.isEnabled(id, severityOf(id), false) {
 					continue
 				}
 				pass.Report(analysis.Diagnostic{

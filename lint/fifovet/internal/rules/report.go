@@ -28,7 +28,6 @@ type finding struct {
 	text     string
 	source   flow.Origin
 	fix      fixKind
-	loop     token.Pos
 
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
@@ -76,13 +75,12 @@ func (r *reporter) report(f finding) {
 	if !f.lowered {
 		f.severity = severityOf(f.rule)
 	}
+	note := f.maybe && f.severity != lint.Info
 	if f.maybe {
 		f.text = "if this queue is FIFO: " + f.text
-		if f.severity == lint.Error {
-			f.lower(lint.Warning)
-		}
+		f.lower(lint.Info)
 	}
-	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.isEnabled(f.rule, f.severity) {
+	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.isEnabled(f.rule, f.severity, note) {
 		return
 	}
 	d := analysis.Diagnostic{Pos: pos, End: end, Category: f.rule, URL: Docs + "#" + strings.ToLower(f.rule)}

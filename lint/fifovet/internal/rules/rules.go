@@ -25,6 +25,7 @@ const (
 	sharedConstantKey = "SF014"
 	unreadFailures    = "SF015"
 	oneIDTwoBodies    = "SF016"
+	unflushedProducer = "SF017"
 
 	// Only the command sqsfifo vet checks this rule: other drivers cache results, and may
 	// not notice a change of the tests.
@@ -52,6 +53,7 @@ var table = []struct {
 	{sharedConstantKey, (*audit).sharedConstantKey},
 	{unreadFailures, (*audit).unreadFailures},
 	{oneIDTwoBodies, (*audit).oneIDTwoBodies},
+	{unflushedProducer, (*audit).unflushedProducers},
 }
 
 // IDs returns the IDs of the rules that the analyzer checks, in order.

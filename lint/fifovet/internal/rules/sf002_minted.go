@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -73,6 +74,9 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s falls back to %s: a caller without an ID gets duplicates; refuse an empty ID",
 			u.Name(), o.Text)
+	case p.isDeliberate(u):
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("%s comes from %s: each run stores the message again; take it from the received message", u.Name(), o.Text)
 	case p.isInBody(u, o):
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s and the body hold %s: a retry by the caller is stored twice; take it from the event",
@@ -149,6 +153,30 @@ func (p *audit) isFallback(u *message.Use) bool {
 		default:
 			return false
 		}
+	}
+	return false
+}
+
+// isDeliberate reports whether the body of the message is a received message, or comes from
+// a form. The fresh ID may then be meant: a tool that sends dead messages again, or a
+// button of an administrator.
+func (p *audit) isDeliberate(u *message.Use) bool {
+	return slices.ContainsFunc(p.uses, func(body *message.Use) bool {
+		return body.Role == message.RoleBody && body.Key() == u.Key() && slices.ContainsFunc(body.Slice.InOrder, isReceived)
+	})
+}
+
+// isReceived reports whether a value is a part of a message that SQS delivered, or a
+// member of a form.
+func isReceived(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.FieldAddr:
+		return message.IsReceived(v.X.Type())
+	case *ssa.Field:
+		return message.IsReceived(v.X.Type())
+	case *ssa.Call:
+		callee := flow.CalleeOf(v.Common())
+		return callee != nil && strings.HasPrefix(flow.Qualified(callee), "net/http.Request.") && strings.HasSuffix(callee.Name(), "FormValue")
 	}
 	return false
 }

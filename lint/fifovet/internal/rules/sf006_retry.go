@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"go/token"
 	"go/types"
 	"slices"
 
@@ -39,19 +38,14 @@ func (p *audit) checkRetry(u *message.Use) {
 			continue
 		}
 		for _, try := range p.attempts(u, sourceCall) {
-			loop, ok := p.isRetried(try, maxLift)
-			if !ok {
+			if !p.isRetried(try, maxLift) {
 				continue
-			}
-			once := "call it once, before the first attempt"
-			if u.Role == message.RoleBody {
-				// Moving the call out of the loop is not enough: a caller may repeat the
-				// function.
-				once = "take the time or the ID from the event"
 			}
 			f := finding{
 				rule: remintedOnRetry, fn: sourceCall.Parent(), pos: sourceCall.Pos(), maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o),
-				text: fmt.Sprintf("%s runs again for each attempt (%s): a retry is stored twice; %s", o.Text, u.Field, once),
+				// To call the source once, before the first attempt, is not enough: a caller
+				// may repeat the function.
+				text: fmt.Sprintf("%s runs again for each attempt (%s): a retry is stored twice; derive it from the event", o.Text, u.Field),
 			}
 			if counter {
 				if _, minted := u.Slice.Any(flow.FromSource); minted {
@@ -59,8 +53,6 @@ func (p *audit) checkRetry(u *message.Use) {
 				}
 				f.fn, f.pos, f.arg, f.cause = u.Fn, u.Pos, u.Arg, valueCause{u.Pos}
 				f.text = u.Name() + " contains the number of the attempt: a retry is stored twice; leave the number out"
-			} else if loop.IsValid() && o.Frame == nil && try.sourceCall == sourceCall && u.Role != message.RoleBody {
-				f.fix, f.loop = fixHoist, loop
 			}
 			p.r.report(f)
 			break
@@ -116,25 +108,21 @@ func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 }
 
 // isRetried reports whether the code repeats a failed send with a new value from the
-// clock or random source. It also looks at callers, up to the given number of levels. If
-// a loop contains both the source and the send, the result is its position.
-func (p *audit) isRetried(try attempt, levels int) (token.Pos, bool) {
+// clock or random source. It also looks at callers, up to the given number of levels.
+func (p *audit) isRetried(try attempt, levels int) bool {
 	if loop := p.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
-		return flow.LoopPos(loop), true
+		return true
 	}
 	fn := try.send.Parent()
 	if p.RetryBody(fn) || callsItself(fn, try.send) {
-		return token.NoPos, true
+		return true
 	}
 	if levels == 0 || !p.returnsErrorOf(fn, try.send) {
-		return token.NoPos, false
+		return false
 	}
-	for _, c := range p.callers(fn) {
-		if _, ok := p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, levels-1); ok {
-			return token.NoPos, true
-		}
-	}
-	return token.NoPos, false
+	return slices.ContainsFunc(p.callers(fn), func(c ssa.CallInstruction) bool {
+		return p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, levels-1)
+	})
 }
 
 // callers returns the instructions of this package that call fn, except in fn itself.

@@ -25,7 +25,7 @@ func (p *audit) checkBody(u *message.Use) {
 			continue
 		}
 		switch {
-		case o.Kind == flow.FromSource && o.Text != "os.Hostname" && !(o.Clock && o.Yielded()):
+		case o.Kind == flow.FromSource && o.Text != "os.Hostname" && !(o.Clock && (o.Yielded() || u.Path.InFunction())):
 			p.r.report(finding{
 				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o),
 				text: fmt.Sprintf("the body holds %s%s: a retry is stored twice; take it from the event",

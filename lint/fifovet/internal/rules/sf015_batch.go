@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"go/types"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (p *audit) unreadFailures() {
 			}
 			p.r.report(finding{
 				rule: unreadFailures, fn: fn, pos: call.Pos(),
-				text: callee.Name() + " reports refused entries without an error; read Failed and send these entries again",
+				text: fmt.Sprintf("%s in %s reports refused entries without an error; read Failed and send these entries again", callee.Name(), flow.Outermost(fn).Name()),
 			})
 		}
 	}

@@ -79,7 +79,7 @@ func (s *service) nested(ctx context.Context, group string) {
 
 	body, _ = json.Marshal(outer{Data: inner})
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 	})
 }
 
@@ -106,7 +106,7 @@ func (s *service) parts(ctx context.Context, group string) {
 	p = parts{Own: []own{{ID: uuid.NewString()}}}
 	body, _ = json.Marshal(p)
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds Own.ID from uuid.NewString`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds Own.ID from uuid.NewString`
 	})
 }
 
@@ -114,7 +114,7 @@ func (s *service) methods(ctx context.Context, group string) {
 	p := parts{Items: items{{Added: time.Now()}}}
 	body, _ := json.Marshal(p)
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds Items.Added from time.Now`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds Items.Added from time.Now`
 	})
 }
 
@@ -122,7 +122,7 @@ func (s *service) embedded(ctx context.Context, group string) {
 	p := parts{base: base{ID: uuid.NewString()}}
 	body, _ := json.Marshal(p)
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds base.ID from uuid.NewString`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds base.ID from uuid.NewString`
 	})
 }
 
@@ -131,25 +131,25 @@ func (s *service) written(ctx context.Context, id, group string) {
 	nested := order{ID: id, Items: []item{{At: time.Now()}}}
 	body, _ := json.Marshal(nested)
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds Items.At from time.Now`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds Items.At from time.Now`
 	})
 
 	dash := order{ID: id, Dash: uuid.NewString()}
 	body, _ = json.Marshal(dash)
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds Dash from uuid.NewString`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds Dash from uuid.NewString`
 	})
 
 	decides := own{ID: uuid.NewString()}
 	body, _ = json.Marshal(decides)
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+		MessageGroupId: &group, MessageBody: aws.String(string(body)), // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 	})
 
 	var buf bytes.Buffer
 	_ = json.NewEncoder(&buf).Encode(map[string]order{group: {ID: uuid.NewString()}})
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		MessageGroupId: &group, MessageBody: aws.String(buf.String()), // want `SF012: if this queue is FIFO: the body holds .*ID from uuid.NewString`
+		MessageGroupId: &group, MessageBody: aws.String(buf.String()), // want `SF012: info: if this queue is FIFO: the body holds .*ID from uuid.NewString`
 	})
 
 	s.send(ctx, group, body) // the same ID
@@ -185,14 +185,14 @@ func (s *service) run(ctx context.Context, j job) {
 
 func (s *service) published(ctx context.Context, id, group string) {
 	s.forward(ctx, group, &order{ID: id, Trace: uuid.NewString()})
-	s.forward(ctx, group, &order{ID: uuid.NewString()}) // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+	s.forward(ctx, group, &order{ID: uuid.NewString()}) // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 	s.run(ctx, job{Order: order{ID: id, Trace: uuid.NewString()}, Group: group})
-	s.run(ctx, job{Order: order{ID: uuid.NewString()}, Group: group}) // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+	s.run(ctx, job{Order: order{ID: uuid.NewString()}, Group: group}) // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 	s.publish(ctx, group, &order{ID: id, Trace: uuid.NewString()})
-	s.publish(ctx, group, &order{ID: uuid.NewString()}) // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+	s.publish(ctx, group, &order{ID: uuid.NewString()}) // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 	s.wrapped(ctx, group, order{ID: id, Trace: uuid.NewString()})
 	s.wrapped(ctx, group, order{ID: id, started: time.Now()})
-	s.wrapped(ctx, group, order{ID: uuid.NewString()}) // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+	s.wrapped(ctx, group, order{ID: uuid.NewString()}) // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 }
 
 // An attribute whose value is in the event, but in a field that is left out.
@@ -202,7 +202,7 @@ func (s *service) attributes(ctx context.Context, o order, group string) {
 		MessageGroupId: &group, MessageBody: aws.String(string(body)),
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"event_id": {DataType: aws.String("String"), StringValue: &o.ID},
-			"job_id":   {DataType: aws.String("String"), StringValue: &o.Trace}, // want `SF001: warning: if this queue is FIFO: attribute "job_id" identifies the event`
+			"job_id":   {DataType: aws.String("String"), StringValue: &o.Trace}, // want `SF001: info: if this queue is FIFO: attribute "job_id" identifies the event`
 		},
 	})
 }
@@ -217,7 +217,7 @@ func (s *service) attributesOfPart(ctx context.Context, o order, group string) {
 		MessageGroupId: &group, MessageBody: aws.String(string(body)),
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"event_id": {DataType: aws.String("String"), StringValue: &o.ID},
-			"job_id":   {DataType: aws.String("String"), StringValue: &o.Trace}, // want `SF001: warning: if this queue is FIFO: attribute "job_id" identifies the event`
+			"job_id":   {DataType: aws.String("String"), StringValue: &o.Trace}, // want `SF001: info: if this queue is FIFO: attribute "job_id" identifies the event`
 		},
 	})
 }
@@ -225,7 +225,7 @@ func (s *service) attributesOfPart(ctx context.Context, o order, group string) {
 // A constant of a table under a constant key is one.
 func (s *service) tabled(ctx context.Context, group string) {
 	table := map[string]string{"east": "east is up", "west": "west is up"}
-	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageGroupId: &group, MessageBody: aws.String(table["east"])}) // want `SF004: if this queue is FIFO: the body is the constant "east is up"`
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageGroupId: &group, MessageBody: aws.String(table["east"])}) // want `SF004: info: if this queue is FIFO: the body is the constant "east is up"`
 }
 
 // Generators and clocks in variables, so that tests can replace them.

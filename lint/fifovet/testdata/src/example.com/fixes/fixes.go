@@ -35,34 +35,6 @@ func delay(ctx context.Context, c *sqs.Client, body string) error {
 	return err
 }
 
-func hoist(ctx context.Context, c *sqs.Client, body string) error {
-	for {
-		id := uuid.NewString()                              // want `SF006: `
-		_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
-			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id),
-		})
-		if err == nil {
-			return nil
-		}
-	}
-}
-
-func noHoist(ctx context.Context, c *sqs.Client, body string) error {
-	for n := 0; ; n++ {
-		id := uuid.NewString() + string(rune(n))            // want `SF006: `
-		_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
-			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id),
-		})
-		if err == nil {
-			return nil
-		}
-	}
-}
-
-func hoistInLine(ctx context.Context, c *sqs.Client, body string) error {
-	for { id := uuid.NewString(); if err := post(ctx, c, body, id); err == nil { return nil } } // want `SF006: `
-}
-
 func post(ctx context.Context, c *sqs.Client, body, id string) error {
 	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id)}) // want `SF008: `
 	return err

@@ -28,7 +28,7 @@ func attributes(c *sqs.SQS, id, group string) error {
 		MessageBody:    aws.String("{" + group + "}"),
 		MessageGroupId: aws.String(group),
 		MessageAttributes: map[string]*sqs.MessageAttributeValue{
-			"event_id": {DataType: aws.String("String"), StringValue: aws.String(id)}, // want `SF001: warning: if this queue is FIFO: attribute "event_id"`
+			"event_id": {DataType: aws.String("String"), StringValue: aws.String(id)}, // want `SF001: info: if this queue is FIFO: attribute "event_id"`
 		},
 	})
 	return err

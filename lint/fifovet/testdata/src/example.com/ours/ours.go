@@ -90,7 +90,7 @@ func byHand(ctx context.Context, p *sqsfifo.Producer[Scene], body string) {
 }
 
 func bypass(ctx context.Context, client *sqs.Client, url, body string) {
-	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("all")}) // want `SF008: if this queue is FIFO: SendMessage to a FIFO queue bypasses sqsfifo`
+	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("all")}) // want `SF008: info: if this queue is FIFO: SendMessage to a FIFO queue bypasses sqsfifo`
 	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
 }
 

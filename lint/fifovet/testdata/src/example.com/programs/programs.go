@@ -203,7 +203,7 @@ func (q *queue) patient(ctx context.Context, id, body string) error {
 func (q *queue) impatient(ctx context.Context, body string) error {
 	var err error
 	for attempt := 0; attempt < 3; attempt++ {
-		event, merr := json.Marshal(map[string]any{"body": body, "at": time.Now()}) // want `SF006: warning: if this queue is FIFO: time\.Now runs again for each attempt \(MessageBody\)`
+		event, merr := json.Marshal(map[string]any{"body": body, "at": time.Now()}) // want `SF006: info: if this queue is FIFO: time\.Now runs again for each attempt \(MessageBody\)`
 		if merr != nil {
 			return merr
 		}

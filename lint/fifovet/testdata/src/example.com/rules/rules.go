@@ -185,7 +185,7 @@ func (s *service) constants(ctx context.Context, o order) {
 	})
 	_ = s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
-		MessageDeduplicationId: &fixedID,
+		MessageDeduplicationId: &fixedID, // want `SF003: MessageDeduplicationId is the constant "fixed"`
 	})
 	_ = s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
@@ -210,7 +210,7 @@ func (s *service) filled(ctx context.Context, data []byte) error {
 func (s *service) constantBody(ctx context.Context, o order) error {
 	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(s.url), MessageGroupId: aws.String(o.Account),
-		MessageBody: aws.String("wake up"), // want `SF004: if this queue is FIFO: the body is the constant "wake up"`
+		MessageBody: aws.String("wake up"), // want `SF004: info: if this queue is FIFO: the body is the constant "wake up"`
 	})
 	return err
 }
@@ -564,7 +564,7 @@ func (s *service) sharedKey(ctx context.Context, o order, r refund) {
 
 // SF015.
 func (s *service) unread(ctx context.Context, in *sqs.SendMessageBatchInput) error {
-	_, err := s.client.SendMessageBatch(ctx, in) // want `SF015: SendMessageBatch reports refused entries without an error`
+	_, err := s.client.SendMessageBatch(ctx, in) // want `SF015: SendMessageBatch in unread reports refused entries without an error`
 	return err
 }
 

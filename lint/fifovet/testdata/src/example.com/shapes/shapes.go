@@ -39,9 +39,9 @@ func (a *app) enqueueJob(ctx context.Context, jobName string, args map[string]an
 	_, err = a.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl:       aws.String(a.url),
 		MessageBody:    aws.String(string(argsJSON)),
-		MessageGroupId: aws.String(uuid.New().String()), // want `SF007: if this queue is FIFO: MessageGroupId comes from uuid.New`
+		MessageGroupId: aws.String(uuid.New().String()), // want `SF007: info: if this queue is FIFO: MessageGroupId comes from uuid.New`
 		MessageAttributes: map[string]types.MessageAttributeValue{
-			"job_name": text(jobName), // want `SF001: warning: if this queue is FIFO: attribute "job_name" identifies the event`
+			"job_name": text(jobName), // want `SF001: info: if this queue is FIFO: attribute "job_name" identifies the event`
 		},
 	})
 	return err

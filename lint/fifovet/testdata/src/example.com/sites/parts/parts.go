@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
+	"os"
 	"slices"
 	"strconv"
 
@@ -323,6 +325,34 @@ func (d *depot) queues(ctx context.Context, id string, urls []string) error {
 		}
 	}
 	return nil
+}
+
+// site dead message that a tool sends again: wrong SF002
+func (d *depot) redrive(ctx context.Context, dead types.Message) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: dead.Body, MessageGroupId: aws.String("g"),
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores the message again`
+	})
+	return err
+}
+
+// site button of an administrator: wrong SF002
+func (d *depot) button(w http.ResponseWriter, r *http.Request) {
+	_, err := d.client.SendMessage(r.Context(), &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: aws.String(r.FormValue("body")), MessageGroupId: aws.String("g"),
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores the message again`
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	}
+}
+
+// site random group for a queue called FIFO: wrong SF007
+func (d *depot) called(ctx context.Context, p parcel) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(os.Getenv("PARCELS_FIFO_URL")), MessageBody: &p.Text, MessageGroupId: aws.String(uuid.NewString()), // want `SF007: MessageGroupId`
+	})
+	return err
 }
 
 // site retry with another body: right

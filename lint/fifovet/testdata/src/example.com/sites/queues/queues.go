@@ -162,7 +162,7 @@ func (g *gate) unknownAttribute(ctx context.Context, t toll) error {
 	return g.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: &g.url, MessageGroupId: &t.Gate, MessageBody: &t.Plate,
 		MessageAttributes: map[string]types.MessageAttributeValue{
-			"event_id": mark(t.ID), // want `SF001: warning: if this queue is FIFO: attribute "event_id"`
+			"event_id": mark(t.ID), // want `SF001: info: if this queue is FIFO: attribute "event_id"`
 		},
 	})
 }
@@ -170,14 +170,14 @@ func (g *gate) unknownAttribute(ctx context.Context, t toll) error {
 // site unknown queue with a constant: wrong SF004
 func (g *gate) unknownConstant(ctx context.Context, t toll) error {
 	return g.send(ctx, &sqs.SendMessageInput{
-		QueueUrl: &g.url, MessageGroupId: &t.Gate, MessageBody: aws.String("toll"), // want `SF004: if this queue is FIFO: the body is the constant "toll"`
+		QueueUrl: &g.url, MessageGroupId: &t.Gate, MessageBody: aws.String("toll"), // want `SF004: info: if this queue is FIFO: the body is the constant "toll"`
 	})
 }
 
 // site unknown queue with a random group: wrong SF007
 func (g *gate) unknownGroup(ctx context.Context, t toll) error {
 	return g.send(ctx, &sqs.SendMessageInput{
-		QueueUrl: &g.url, MessageBody: &t.Plate, MessageGroupId: aws.String(uuid.NewString()), // want `SF007: if this queue is FIFO: MessageGroupId comes from uuid.NewString`
+		QueueUrl: &g.url, MessageBody: &t.Plate, MessageGroupId: aws.String(uuid.NewString()), // want `SF007: info: if this queue is FIFO: MessageGroupId comes from uuid.NewString`
 	})
 }
 
@@ -232,7 +232,7 @@ func (g *gate) forwardOrdered(ctx context.Context, t toll) error {
 
 // site wrapper elsewhere with an unknown queue: wrong SF004
 func (g *gate) forwardUnknown(ctx context.Context, t toll) error {
-	return g.office.Forward(ctx, g.url, t.Gate, "toll") // want `SF004: if this queue is FIFO: the body is the constant "toll"`
+	return g.office.Forward(ctx, g.url, t.Gate, "toll") // want `SF004: info: if this queue is FIFO: the body is the constant "toll"`
 }
 
 // site topic without a group: wrong SF009
@@ -277,7 +277,7 @@ func (g *gate) fromHelper(ctx context.Context, t toll, extra map[string]string) 
 	dedup, group := optional(extra)
 	return g.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: &g.url, MessageGroupId: group, MessageDeduplicationId: dedup, MessageBody: &t.Plate,
-		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": mark(t.ID)}, // want `SF001: warning: if this queue is FIFO: attribute "event_id" identifies the event`
+		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": mark(t.ID)}, // want `SF001: info: if this queue is FIFO: attribute "event_id" identifies the event`
 	})
 }
 

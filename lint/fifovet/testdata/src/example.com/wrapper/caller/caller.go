@@ -26,9 +26,9 @@ func send(ctx context.Context, q *queue.Queue, id, body string) {
 	_ = q.Put(ctx, &queue.Message{Dedup: ids.Event().ID, Group: "all", Body: body}) // want `SF002: MessageDeduplicationId \(through queue.Queue.Put\) comes from ids.Event calling uuid.New`
 	_ = q.Put(ctx, &queue.Message{Dedup: ids.Event().Name, Group: ids.Group(id), Body: body})
 	_ = q.Enqueue(ctx, "all", body)
-	_ = q.Enqueue(ctx, "all", time.Now().String()) // want `SF012: if this queue is FIFO: the body holds time.Now`
-	_ = q.Enqueue(ctx, "all", "wake up")           // want `SF004: if this queue is FIFO: the body is the constant "wake up"`
+	_ = q.Enqueue(ctx, "all", time.Now().String()) // want `SF012: info: if this queue is FIFO: the body holds time.Now`
+	_ = q.Enqueue(ctx, "all", "wake up")           // want `SF004: info: if this queue is FIFO: the body is the constant "wake up"`
 	_ = q.Send(ctx, replaced.Next(), "all", body)  // want `SF002: .* comes from replaced.Next calling uuid.NewString`
 	_ = q.Publish(ctx, "all", event{ID: id, Trace: uuid.NewString()})
-	_ = q.Publish(ctx, "all", &event{ID: uuid.NewString()}) // want `SF012: if this queue is FIFO: the body holds ID from uuid.NewString`
+	_ = q.Publish(ctx, "all", &event{ID: uuid.NewString()}) // want `SF012: info: if this queue is FIFO: the body holds ID from uuid.NewString`
 }

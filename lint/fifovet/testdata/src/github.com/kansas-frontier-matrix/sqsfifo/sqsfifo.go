@@ -44,6 +44,10 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) []Receipt { ret
 
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {}
 
+func (p *Producer[T]) Flush(ctx context.Context) error { return nil }
+
+func (p *Producer[T]) Close(ctx context.Context) error { return nil }
+
 func (p *Producer[T]) Build(event T) (Message, error) { return Message{}, nil }
 
 func (p *Producer[T]) SendMessage(ctx context.Context, msg Message) (Receipt, error) {
