@@ -154,11 +154,13 @@ func handle(ctx context.Context, c Consumer, records []Record, end deadlines) (l
 	var mu sync.Mutex // guards the next three
 	handled := make([]bool, len(records))
 	running := make(map[string]bool, len(groups))
+	for key := range groups {
+		running[key] = true
+	}
 	answered := false
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	for key, group := range groups {
-		running[key] = true
 		wait.Go(func() {
 			defer func() {
 				mu.Lock()
