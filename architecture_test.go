@@ -2,11 +2,15 @@ package sqsfifo_test
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
 	"maps"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -203,4 +207,129 @@ func filepathOfGo(t *testing.T) string {
 		t.Skipf("no go command on the path of %s", runtime.GOOS)
 	}
 	return path
+}
+
+// The chapter "The heart" of ARCHITECTURE.md is short, and all files, functions, types,
+// constants and tests that it names exist. Each verdict and each state has a row.
+func TestHeart(t *testing.T) {
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	require.NoError(t, err)
+	_, chapter, found := strings.Cut(string(page), "\n## The heart\n")
+	require.True(t, found)
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	assert.LessOrEqual(t, len(strings.Fields(chapter)), 1_200)
+
+	declared := declarations(t, ".", "idempotency", "internal/attempt", "internal/verdict", "internal/window", "internal/dispatch",
+		"internal/memory", "internal/memory/process", "internal/memory/store", "internal/sqscall",
+		"internal/producertest/store", "internal/producertest/model", "internal/producertest/order", "internal/producertest/doubt")
+	name := regexp.MustCompile("`([^`]+)`|\\b([A-Za-z]+(?:\\.[A-Za-z]+)+)\\b")
+	checked := 0
+	for line := range strings.Lines(chapter) {
+		dir := "" // of the last file that the line names
+		for _, m := range name.FindAllStringSubmatch(line, -1) {
+			checked++
+			switch text := m[1] + m[2]; {
+			case !strings.HasSuffix(text, ".go"):
+				assert.True(t, isDeclared(declared, dir, text), "%s, in the line %s", text, line)
+			case strings.Contains(text, "/") || dir == "":
+				dir = path.Dir(text)
+				assert.FileExists(t, text)
+			default: // another file of the same directory
+				assert.FileExists(t, path.Join(dir, text))
+			}
+		}
+	}
+	assert.Greater(t, checked, 150)
+	for name := range declared["internal/verdict"] {
+		if kind := declared["internal/verdict"][name]; kind == "Kind" || kind == "State" {
+			assert.Contains(t, chapter, "\n| `verdict."+name+"` |")
+		}
+	}
+}
+
+// isDeclared reports whether a name of the chapter is declared. In a line with a file, the
+// name is one of the file's package. Otherwise the name may have a package in front, and is
+// else one of any package.
+func isDeclared(declared map[string]map[string]string, dir, name string) bool {
+	if dir != "" {
+		_, ok := declared[dir][name]
+		return ok
+	}
+	for dir, names := range declared {
+		of, ok := strings.CutPrefix(name, path.Base(dir)+".")
+		if !ok {
+			of = name
+		}
+		if _, ok := names[of]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// declarations returns the names declared in each directory, with the type of each constant:
+// functions, methods and fields with their types, types, constants and variables.
+func declarations(t *testing.T, dirs ...string) map[string]map[string]string {
+	t.Helper()
+	out := map[string]map[string]string{}
+	for _, dir := range dirs {
+		names := map[string]string{}
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			for _, d := range f.Decls {
+				declare(names, d)
+			}
+		}
+		out[filepath.ToSlash(dir)] = names
+	}
+	return out
+}
+
+func declare(names map[string]string, d ast.Decl) {
+	if f, ok := d.(*ast.FuncDecl); ok {
+		name := f.Name.Name
+		if f.Recv != nil {
+			name = receiver(f.Recv.List[0].Type) + "." + name
+		}
+		names[name] = ""
+		return
+	}
+	kind := "" // of a group of constants: only the first has it
+	for _, s := range d.(*ast.GenDecl).Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			names[s.Name.Name] = ""
+			if fields, ok := s.Type.(*ast.StructType); ok {
+				for _, field := range fields.Fields.List {
+					for _, name := range field.Names {
+						names[s.Name.Name+"."+name.Name] = ""
+					}
+				}
+			}
+		case *ast.ValueSpec:
+			if of, ok := s.Type.(*ast.Ident); ok {
+				kind = of.Name
+			}
+			for _, name := range s.Names {
+				names[name.Name] = kind
+			}
+		}
+	}
+}
+
+// receiver returns the name of a receiver's type, without pointer and type parameters.
+func receiver(of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.StarExpr:
+		return receiver(of.X)
+	case *ast.IndexExpr:
+		return receiver(of.X)
+	case *ast.Ident:
+		return of.Name
+	default:
+		return ""
+	}
 }
