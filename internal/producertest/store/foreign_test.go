@@ -77,6 +77,7 @@ func (s *saboteur) step(t *testing.T, name string, f func()) {
 func (s *saboteur) OnStart(_ context.Context, span sdktrace.ReadWriteSpan) {
 	s.called("start of the span " + span.Name())
 }
+
 func (s *saboteur) OnEnd(span sdktrace.ReadOnlySpan)       { s.called("end of the span " + span.Name()) }
 func (*saboteur) Shutdown(context.Context) error           { return nil }
 func (*saboteur) ForceFlush(context.Context) error         { return nil }
