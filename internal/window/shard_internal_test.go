@@ -199,9 +199,6 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 // The call of expire cannot drop the first chunk: its records are live, and no position is
 // free to move them to.
 func TestAFullShardRefuses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills a million positions")
-	}
 	w := New[nothing](Options{})
 	one := &shard[nothing]{index: newIndex(0)}
 	key := func(i int) Key { return w.Key("", strconv.Itoa(i)) }
