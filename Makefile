@@ -13,9 +13,9 @@ MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 # Reads the output of go test and its exit code.
 REPORT = awk -f internal/tools/report.awk
 
-# The packages that the race detector does not see: those without goroutines, and lab, whose
-# databases take minutes to build for it.
-SEQUENTIAL = 'sqsfifo/(deploy|docs|examples|lab|lint/fifovet|lint/golangci|canonicaljson/internal|internal/(attempt|attrname|digest|directive|foreign|messageline|pacer|queueurl|seedtest|sourceuri|sqldb|textview|tools|vet)|cmd/sqsfifo/internal/(browsertest|input|page|probe|recent|timeline))(/|$$)'
+# The packages that "make race" leaves out: those without goroutines, the command, whose
+# goroutines are those of the library, and lab, whose databases take minutes to build.
+SEQUENTIAL = 'sqsfifo/(deploy|docs|examples|lab|lint/fifovet|lint/golangci|canonicaljson/internal|internal/(attempt|attrname|digest|directive|foreign|messageline|pacer|queueurl|seedtest|sourceuri|sqldb|textview|tools|vet)|cmd/sqsfifo/internal/(browsertest|input|page|probe|recent|timeline))(/|$$)|/cmd/sqsfifo$$'
 
 .PHONY: help
 help: ## list the targets
@@ -42,6 +42,7 @@ test-long: ## each night: the full depth, with caches, containers, browsers, ser
 		npm --prefix $$dir ci --no-audit --no-fund; done || true
 	@{ code=0; SQSFIFO_GOLANGCI=1 $(GO) test -v -count=1 -shuffle=on -vet=off -timeout 90m work || code=1; \
 		$(GO) test -v -count=1 -shuffle=on -vet=off -timeout 90m -tags safe ./canonicaljson || code=1; \
+		$(GO) test -race -short -shuffle=on -vet=off -timeout 60m ./cmd/sqsfifo || code=1; \
 		$(SOAKS); echo "exit $$code"; } | $(REPORT)
 
 .PHONY: test-install
