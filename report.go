@@ -18,7 +18,7 @@ import (
 // submission may have stored the event, or the confirmation has just arrived.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
-	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
+	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused, it.IsSent()).Fate()
 	switch {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // the report waits for the store, at most Store.Timeout

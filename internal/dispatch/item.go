@@ -61,6 +61,7 @@ type Item[M any] struct {
 	failures     uint8 // failed attempts in a row
 	limit        uint8 // maximum number of items in the next request; 0 for no limit
 	phase        phase
+	committed    bool // in a request that has been sent or is about to be sent
 	detached     bool // withdrawn while being sent or prepared: the outcome is decided, the request goes on
 	duplicate    bool
 	storeWait    bool           // the item's report waits for a write to the sender's store (MarkRecording)
@@ -78,6 +79,10 @@ type Item[M any] struct {
 // Attempts returns the number of requests with the item. The sender may call Attempts
 // during Admit and Send. During Send, the number includes the current request.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
+
+// IsSent reports whether a request with the item is under way. The sender may call IsSent
+// during Conclude.
+func (it *Item[M]) IsSent() bool { return it.committed }
 
 // Last returns the answer to the last attempt, or the zero Answer if there was no answer.
 // The answer to an attempt during which the item's context ended does not count. The sender

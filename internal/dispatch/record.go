@@ -75,6 +75,7 @@ func (d *Dispatcher[M]) commit(b *batch[M]) {
 			b.verdicts[i] = verdict.Verdict{Kind: verdict.Hold}
 		default:
 			it.attempts++
+			it.committed = true
 			b.admitted = append(b.admitted, it)
 		}
 	}
@@ -146,6 +147,7 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 		}
 		a := answers[sent]
 		sent++
+		it.committed = false
 		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
 		if it.detached {
 			if a.Fate == attempt.Stored {

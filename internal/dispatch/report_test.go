@@ -45,6 +45,27 @@ func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	}
 }
 
+// The report of the last item of a group blocks. The room of the items that are already
+// reported is free.
+func TestABlockedReportKeepsNoOtherRoom(t *testing.T) {
+	o := runs()
+	o.Items, o.InFlight = 3, 1
+	try(t, o, func(t *testing.T, c *modelSender) {
+		blocked := make(chan struct{})
+		items := c.make("a", 3)
+		items[2].Message.onReport = func() { <-blocked }
+		c.submit(items...)
+		pass(time.Second)
+		require.NoError(t, c.d.TryReserve(1))
+		require.NoError(t, c.d.TryReserve(1))
+		require.ErrorIs(t, c.d.TryReserve(1), ErrFull)
+		c.d.Cancel(1)
+		c.d.Cancel(1)
+		close(blocked)
+		c.flush()
+	})
+}
+
 func TestManyReportsBlock(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})

@@ -98,10 +98,11 @@ var errRetained = errors.New("after a suspension of the machine, an earlier subm
 // call Drop. Before Identify, Conclude does nothing and returns the zero Knowledge.
 //
 // The parameter `altered` reports that SQS stored a changed message in the last attempt.
-// The parameter `refused` reports that the event was refused because of its content.
-func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
+// The parameter `refused` reports that the event was refused because of its content. The
+// parameter `sent` is false if an attempt that Admit has permitted will not be made (Drop).
+func (m *Memory) Conclude(r *Record, altered, refused, sent bool) *Knowledge {
 	if r.identified {
-		inProcess, before, retained := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
+		inProcess, before, retained := m.process.Conclude(m.process.Now(), &r.event, &r.submission, sent)
 		k := combine(inProcess, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
 		if k.Err == nil && retained {
 			k.Err = errRetained

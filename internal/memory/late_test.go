@@ -33,6 +33,6 @@ func TestTheStoreSaysTooLate(t *testing.T) {
 		m.Attempted([]Ended{{Record: r, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
 		time.Sleep(time.Nanosecond)
 		assert.Equal(t, verdict.Late, admit(t, m, r).Kind)
-		assert.Equal(t, verdict.InDoubt, m.Conclude(r, false, false).State)
+		assert.Equal(t, verdict.InDoubt, m.Conclude(r, false, false, true).State)
 	})
 }

@@ -26,7 +26,7 @@
 //	m.Admit(ctx, attempts)                          // before each attempt; claims events
 //	m.Attempted(ended, lead)                        // after each attempt for which Admit returned Go
 //	m.Drop(&r)                                      // in place of the attempt
-//	m.Conclude(&r, altered, refused)                // at most once, if no attempt proved that SQS stored the event
+//	m.Conclude(&r, altered, refused, sent)          // at most once, if no attempt proved that SQS stored the event
 //	m.Release(&r, altered)                          // when the attempts have ended
 //	m.Leave(&r)                                     // once, when the outcome is reported
 package memory

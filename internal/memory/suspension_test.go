@@ -54,11 +54,11 @@ func TestSuspension(t *testing.T) {
 				assert.Equal(t, verdict.Wait, j.Kind)
 				assert.Positive(t, j.Delay)
 			}
-			k := m.Conclude(waits, false, false)
+			k := m.Conclude(waits, false, false, true)
 			assert.Equal(t, verdict.Stored, k.State)
 			assert.NoError(t, k.Err)
 			if s == nil {
-				k = m.Conclude(ends, false, false)
+				k = m.Conclude(ends, false, false, true)
 				assert.Equal(t, verdict.Clear, k.State)
 				assert.ErrorIs(t, k.Err, errRetained)
 				at.Awake += 2 * time.Minute
@@ -124,14 +124,14 @@ func TestSuspensionAndCollisionInStore(t *testing.T) {
 			require.Equal(t, verdict.OtherPayload, first.Reuse)
 			if also {
 				m.Attempted([]Ended{{Record: underWay, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
-				m.Conclude(underWay, false, false)
+				m.Conclude(underWay, false, false, true)
 				m.Release(underWay, false)
 			}
 			at.Awake += 2 * time.Minute
 			last := admit(t, m, later)
 			assert.Equal(t, verdict.Go, last.Kind)
 			assert.Equal(t, verdict.NoReuse, last.Reuse)
-			assert.NotEqual(t, verdict.Unknown, m.Conclude(waits, false, false).State)
+			assert.NotEqual(t, verdict.Unknown, m.Conclude(waits, false, false, true).State)
 		})
 	}
 }

@@ -99,7 +99,7 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 	other.try(refused)
 	assert.False(t, other.sub.IsRetained())
 	other.release()
-	known, duplicate, _ := r.Conclude(r.Now(), &watcher.ev, &watcher.sub)
+	known, duplicate, _ := r.Conclude(r.Now(), &watcher.ev, &watcher.sub, true)
 	assert.False(t, duplicate)
 	assert.Equal(t, verdict.InDoubt, known.State)
 }

@@ -139,10 +139,17 @@ func (m *Memory) Wall(i Instant) time.Time {
 //
 //   - SQS confirmed no attempt of this submission.
 //   - SQS confirmed an attempt of this submission, but Record reported a duplicate.
-func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate, retained bool) {
+//
+// The parameter `sent` is false if the submission has no attempt, or has one that Admit has
+// permitted and that will not be made.
+func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission, sent bool) (k Known, duplicate, retained bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, _ := m.find(now, ev, sub)
+	if !sent && own.hasAttempt(sub) {
+		ended := *sub
+		own.endCounted(now, &ended, false) // changes this copy of the record only
+	}
 	sub.updateKnown(m.expiryTime(now), own.known(now))
 	return sub.Known, sub.Known.State == verdict.Stored && !sub.storedIt, sub.retained
 }

@@ -165,6 +165,17 @@ func TestCopies(t *testing.T) {
 	assert.Equal(t, verdict.InDoubt, a.state())
 	assert.Equal(t, end.Add(window.Request-time.Second+span), a.look().ForgottenAt())
 
+	// The submission ends without a record of its attempt: another submission may go on.
+	r.pass(time.Hour)
+	a = r.submit("k", "g", "b")
+	a.goes()
+	a.release()
+	assert.False(t, a.look().UnderWay)
+	b = r.submit("k", "g", "b")
+	b.goes()
+	b.record(refused)
+	assert.Equal(t, verdict.InDoubt, b.state())
+
 	// Attempts of a stored event may overlap. The event stays stored.
 	r.pass(time.Hour)
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
@@ -183,23 +194,23 @@ func TestCopies(t *testing.T) {
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
-	k, duplicate, _ := r.Conclude(r.Now(), &s.ev, &s.sub)
+	k, duplicate, _ := r.Conclude(r.Now(), &s.ev, &s.sub, true)
 	assert.Equal(t, verdict.Unknown, k.State)
 	assert.False(t, duplicate)
 	assert.Zero(t, r.Len(r.Now()), "nothing is remembered of it")
 
 	s = r.submit("k", "g", "b")
 	s.goes()
-	k, _, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
+	k, _, _ = r.Conclude(r.Now(), &s.ev, &s.sub, true)
 	assert.Equal(t, verdict.InDoubt, k.State, "the request is under way")
 
 	s = r.submit("k2", "g", "b")
 	s.try(stored("m1"))
-	k, duplicate, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
+	k, duplicate, _ = r.Conclude(r.Now(), &s.ev, &s.sub, true)
 	assert.Equal(t, verdict.Stored, k.State)
 	assert.False(t, duplicate, "it stored the event itself")
 	again := r.submit("k2", "g", "b")
-	k, duplicate, _ = r.Conclude(r.Now(), &again.ev, &again.sub)
+	k, duplicate, _ = r.Conclude(r.Now(), &again.ev, &again.sub, true)
 	assert.Equal(t, verdict.Stored, k.State)
 	assert.True(t, duplicate)
 }
