@@ -50,8 +50,20 @@ func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
 			m.fail(s, "no outcome after Close, which returned %v", err)
 		}
 	}
-	if left := producertest.Leftovers(m.producers[producer][0]); err == nil && left != "" {
-		m.fail(nil, "after Close there are %s", left)
+	if err == nil {
+		m.closed = append(m.closed, producer)
+	}
+}
+
+// checkEmpty checks that producers whose Close has returned nil have nothing in memory. All
+// calls have returned: a call that Close has ended frees its room when it returns.
+func (m *modelRun) checkEmpty() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, producer := range m.closed {
+		if left := producertest.Leftovers(m.producers[producer][0]); left != "" {
+			m.fail(nil, "after Close there are %s", left)
+		}
 	}
 }
 

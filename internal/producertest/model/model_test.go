@@ -86,6 +86,7 @@ type modelRun struct {
 	events       map[string]int // submissions of each event
 	resumed      bool           // a call of Resume resumed at least one group
 	closing      bool
+	closed       []int // producers whose Close returned nil; guarded by mu
 	cancels      []context.CancelFunc
 }
 
@@ -222,6 +223,7 @@ func (m *modelRun) run(sum *modelTotals) {
 	for _, cancel := range m.cancels {
 		cancel()
 	}
+	m.checkEmpty()
 	m.check(sum)
 	sum.minutes.Add(int64(m.on.now().Sub(begin) / time.Minute))
 	m.report()
