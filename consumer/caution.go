@@ -18,6 +18,8 @@ const (
 	// mostSuspects is how many suspects run concurrently, and how many of them end a period
 	// of caution.
 	mostSuspects = 3
+
+	mostPolls = 16 // concurrent receives
 )
 
 // extend begins a period of one visibility timeout, unless the period runs. After a period no
@@ -33,8 +35,6 @@ func (p *period) extend(e *engine, now clock.Instant) (begins bool) {
 }
 
 func (p *period) runs(now clock.Instant) bool { return now < p.until }
-
-const mostPolls = 16 // concurrent receives
 
 // suspect looks for signs of a crash in the first message of a batch, and begins a period of
 // caution if there are any. Messages that this process gave up do not count. The caller holds
@@ -89,24 +89,19 @@ func (e *engine) grant() {
 		return
 	}
 	now := e.clock.Now()
-	suspect := func(t *waiter) bool { return e.isSuspect(t.batch, now) }
-	if !e.isCautious(now) {
-		suspect = func(*waiter) bool { return false }
-	} else if e.suspectsRunning > 0 {
+	if e.suspectsRunning > 0 && e.isCautious(now) {
 		e.grantSuspects(now)
 		return
 	}
 	for i := 0; i < len(e.waiting) && e.running < e.groups; {
-		if t := e.waiting[i]; suspect(t) {
+		if t := e.waiting[i]; e.isSuspect(t.batch, now) {
 			i++
 		} else {
 			e.waiting = slices.Delete(e.waiting, i, i+1)
 			e.begin(t)
 		}
 	}
-	if e.isCautious(now) {
-		e.grantSuspects(now)
-	}
+	e.grantSuspects(now)
 }
 
 func (e *engine) begin(t *waiter) {

@@ -19,6 +19,13 @@ func TestSettings(t *testing.T) {
 			return database{dialect: sqlstore.SQLite, driver: "sqlite", source: "file:" + filepath.Join(t.TempDir(), "keys.db") + "?" + pragmas}
 		}
 	}
+	postgreSQL := func(settings string) func(*testing.T) database {
+		return func(t *testing.T) database {
+			d := newPostgreSQL(t)
+			d.source += settings
+			return d
+		}
+	}
 	for _, tc := range []struct {
 		name    string
 		open    func(t *testing.T) database
@@ -36,36 +43,12 @@ func TestSettings(t *testing.T) {
 			return database{dialect: sqlstore.SQLite, driver: "sqlite", source: "file:volatile?mode=memory&cache=shared&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"}
 		}, "database", "database is in memory"},
 		{"PostgreSQL as installed", newPostgreSQLFor, "", ""},
-		{"PostgreSQL, asynchronous commit", func(t *testing.T) database {
-			d := newPostgreSQL(t)
-			d.source += "&synchronous_commit=off"
-			return d
-		}, "synchronous_commit", "synchronous_commit is off"},
-		{"PostgreSQL, commit without replicas", func(t *testing.T) database {
-			d := newPostgreSQL(t)
-			d.source += "&synchronous_commit=local"
-			return d
-		}, "", ""},
-		{"PostgreSQL, read-only", func(t *testing.T) database {
-			d := newPostgreSQL(t)
-			d.source += "&default_transaction_read_only=on"
-			return d
-		}, "transaction_read_only", ""},
-		{"PostgreSQL, array_nulls off", func(t *testing.T) database {
-			d := newPostgreSQL(t)
-			d.source += "&array_nulls=off"
-			return d
-		}, "array_nulls", ""},
-		{"PostgreSQL, bytes as escapes and the simple protocol", func(t *testing.T) database {
-			d := newPostgreSQL(t)
-			d.source += "&bytea_output=escape&default_query_exec_mode=simple_protocol"
-			return d
-		}, "bytea_output", ""},
-		{"PostgreSQL, bytes as escapes and the extended protocol", func(t *testing.T) database {
-			d := newPostgreSQL(t)
-			d.source += "&bytea_output=escape"
-			return d
-		}, "", ""},
+		{"PostgreSQL, asynchronous commit", postgreSQL("&synchronous_commit=off"), "synchronous_commit", "synchronous_commit is off"},
+		{"PostgreSQL, commit without replicas", postgreSQL("&synchronous_commit=local"), "", ""},
+		{"PostgreSQL, read-only", postgreSQL("&default_transaction_read_only=on"), "transaction_read_only", ""},
+		{"PostgreSQL, array_nulls off", postgreSQL("&array_nulls=off"), "array_nulls", ""},
+		{"PostgreSQL, bytes as escapes and the simple protocol", postgreSQL("&bytea_output=escape&default_query_exec_mode=simple_protocol"), "bytea_output", ""},
+		{"PostgreSQL, bytes as escapes and the extended protocol", postgreSQL("&bytea_output=escape"), "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := tc.open(t)
