@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"reflect"
 
@@ -30,12 +31,13 @@ type Client interface {
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 }
 
-// NewClient returns an *sqs.Client for a producer whose Delivery.InFlight is inFlight. The
-// client differs from a client of sqs.NewFromConfig in two ways:
+// NewClient returns an *sqs.Client for a producer. The client differs from a client of
+// sqs.NewFromConfig in two ways:
 //
-//   - It keeps at least inFlight idle connections to SQS. The SDK's client keeps ten and
-//     closes the others. With more concurrent requests, most requests then start with a TLS
-//     handshake.
+//   - It keeps each connection to SQS until the connection was idle for the SDK's timeout
+//     of 90 seconds. It therefore has a connection for each concurrent request, whatever
+//     Delivery.InFlight is. The SDK's client keeps ten idle connections and closes the
+//     others. With more concurrent requests, most requests then start with a TLS handshake.
 //   - It sends the head and the body of a request in one write. The SDK's client needs two
 //     writes. A local emulator may answer before the second write. The SDK's client then
 //     loses the connection and sometimes the answer, and the event is sent again.
@@ -45,18 +47,15 @@ type Client interface {
 //
 // Other code may use the client too: the client's retries and its check of digests are on.
 // A producer turns both off for its own requests and checks each message itself.
-func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs.Client {
+func NewClient(cfg aws.Config, options ...func(*sqs.Options)) *sqs.Client {
 	own := func(o *sqs.Options) {
 		client, ok := o.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {
 			return
 		}
 		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, inFlight)
+			t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, math.MaxInt // limited only by the number of concurrent requests
 			t.WriteBufferSize = max(t.WriteBufferSize, writeBuffer)
-			if t.MaxIdleConns > 0 {
-				t.MaxIdleConns = max(t.MaxIdleConns, inFlight)
-			}
 		})
 	}
 	whole := func(o *sqs.Options) {

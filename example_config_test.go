@@ -34,7 +34,7 @@ func ExampleNewClient() {
 	c := config()
 	c.QueueURL = queue.URL()
 	c.Delivery = sqsfifo.Delivery{InFlight: 64}
-	producer, err := sqsfifo.NewProducer(sqsfifo.NewClient(cfg, c.Delivery.InFlight), c)
+	producer, err := sqsfifo.NewProducer(sqsfifo.NewClient(cfg), c)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -77,7 +77,7 @@ func TestRunForTheParentProcess(t *testing.T) {
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 		}),
-	}, 16)
+	})
 	p := newProducer(t, client, os.Getenv(childQueue), func(c *sqsfifo.Config[Event]) { c.Delivery.InFlight = 16 })
 	report, err := start(t.Context(), plan, replay.Config{Source: s, Sender: p, Journal: j, InFlight: 1000})
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 			return err
 		}
 	}
-	client, err := c.Queue.client(ctx, 50)
+	client, err := c.Queue.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -33,16 +33,14 @@ const documentDir = "/data"
 // skippedCommands lists the commands in documents that TestDocument does not run. A key is
 // the beginning of a command. The value is the reason, or the test that runs the command.
 var skippedCommands = map[string]string{
-	"go mod init example.com/first": "the first program, which the release rehearsal builds",
-	"go get github.com/":            "downloads a release; the release rehearsal runs it",
-	"go install github.com/":        "downloads a release; the release rehearsal runs it",
-	"go get -tool github.com/":      "TestInAScratchModule",
-	"go tool sqsfifo ":              "TestInAScratchModule",
-	"go vet -":                      "TestInAScratchModule",
-	"aws ":                          "needs the AWS CLI; docs/guide has a test of the attributes",
-	"promtool ":                     "needs a Prometheus server; deploy has tests of the rules, and of the metrics",
-	"podman ":                       "needs a container engine; TestContainer has the steps",
-	"make ":                         "a target of the Makefile, which the test of the README looks up",
+	"go install github.com/":   "downloads a release; the release rehearsal runs it",
+	"go get -tool github.com/": "TestInAScratchModule",
+	"go tool sqsfifo ":         "TestInAScratchModule",
+	"go vet -":                 "TestInAScratchModule",
+	"aws ":                     "needs the AWS CLI; docs/guide has a test of the attributes",
+	"promtool ":                "needs a Prometheus server; deploy has tests of the rules, and of the metrics",
+	"podman ":                  "needs a container engine; TestContainer has the steps",
+	"make ":                    "a target of the Makefile, which the test of the README looks up",
 }
 
 // document is a Markdown file with commands, together with the address of the test's queue

@@ -43,7 +43,7 @@ func (c *probeCmd) run(ctx context.Context, std stdio) error {
 	if faults := (lint.Contract{Organization: c.Organization}).CheckOrganization(); len(faults) > 0 {
 		return fmt.Errorf("--organization: %s", faults[0].Message)
 	}
-	client, err := c.Queue.client(ctx, 1)
+	client, err := c.Queue.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type target struct {
 // open returns the queue that the flags name. Without --queue-url, or if `dry` is true, it
 // returns a new fake queue in this process. Otherwise open also reads the queue's
 // attributes (see inspect).
-func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {
+func (f queueFlags) open(ctx context.Context, dry bool) (target, error) {
 	if f.QueueURL == "" || dry {
 		if f.EndpointURL != "" && !dry {
 			return target{}, errors.New("--endpoint-url needs --queue-url: name the queue at that address")
@@ -53,7 +53,7 @@ func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, e
 		}
 		return target{client: queue, url: queue.URL(), arn: queue.ARN(), note: "no --queue-url: the events go to a fake queue in this process, which ends with it"}, nil
 	}
-	client, err := f.client(ctx, inFlight)
+	client, err := f.client(ctx)
 	if err != nil {
 		return target{}, err
 	}
@@ -62,7 +62,7 @@ func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, e
 }
 
 // client returns a client for --queue-url.
-func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, error) {
+func (f queueFlags) client(ctx context.Context) (*sqs.Client, error) {
 	u, err := url.Parse(f.QueueURL)
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("--queue-url: %q is not a URL; the AWS CLI shows that of a queue: aws sqs get-queue-url --queue-name NAME", f.QueueURL)
@@ -101,7 +101,7 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 	if cfg.Region == "" {
 		return nil, errors.New("no AWS region: set --region, AWS_REGION or the region of the profile")
 	}
-	return sqsfifo.NewClient(cfg, inFlight, func(o *sqs.Options) {
+	return sqsfifo.NewClient(cfg, func(o *sqs.Options) {
 		if endpoint != "" {
 			o.BaseEndpoint = &endpoint
 		}

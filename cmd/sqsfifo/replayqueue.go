@@ -63,7 +63,7 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (err error) {
 	}
 	source := c.Queue
 	source.QueueURL = c.FromQueue
-	client, err := source.client(ctx, 50)
+	client, err := source.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (err error) {
 	if c.DryRun {
 		return c.replay(ctx, std, q)
 	}
-	target, err := c.Queue.open(ctx, c.InFlight, false)
+	target, err := c.Queue.open(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (err error) {
 		return fmt.Errorf("--journal-dir: %w", err)
 	}
 	defer closing(journal.Close, &err)
-	target, err := c.Queue.open(ctx, c.InFlight, false)
+	target, err := c.Queue.open(ctx, false)
 	if err != nil {
 		return err
 	}

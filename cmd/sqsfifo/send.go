@@ -102,7 +102,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	target, err := c.Queue.open(ctx, c.InFlight, c.DryRun)
+	target, err := c.Queue.open(ctx, c.DryRun)
 	if err != nil {
 		return err
 	}

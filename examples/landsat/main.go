@@ -104,7 +104,7 @@ func connect(ctx context.Context, queueURL *string) (*sqs.Client, *sqstest.Queue
 	if err != nil {
 		return nil, nil, err
 	}
-	return sqsfifo.NewClient(c, 10), nil, nil
+	return sqsfifo.NewClient(c), nil, nil
 }
 
 // printLog prints a line per scene, as if a scene was sent each second.

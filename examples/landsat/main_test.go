@@ -15,13 +15,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The README shows the output of the demo, and the output fits on a terminal.
+// The README shows ten lines of the demo's output, and the output fits on a terminal.
 func TestDemoIsTheTranscriptOfTheReadme(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), nil, &out))
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	assert.Contains(t, string(readme), "```text\n"+out.String()+"```\n")
+	// The excerpt has ten whole lines, in the order of the output.
+	_, excerpt, _ := strings.Cut(string(readme), "```text\n")
+	excerpt, _, _ = strings.Cut(excerpt, "```\n")
+	assert.Equal(t, 10, strings.Count(excerpt, "\n"))
+	rest := out.String()
+	for line := range strings.Lines(excerpt) {
+		_, after, found := strings.Cut(rest, line)
+		assert.True(t, found, "the demo does not print, or not in this place: %s", line)
+		rest = after
+	}
 
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	assert.LessOrEqual(t, len(lines), 25)

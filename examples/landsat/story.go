@@ -71,7 +71,7 @@ func (s *story) loss(scenes []Scene) error {
 	if err != nil {
 		return err
 	}
-	s.say("1. Plain AWS SDK. Both scenes have the same body; the ID is an attribute.")
+	s.say("1. AWS SDK: two scenes, one body; the IDs are attributes")
 	const body = `{"dataset":"landsat","type":"scene-available"}`
 	for i, scene := range scenes[:2] {
 		if _, err := q.SendMessage(s.ctx, plain(q, body, scene)); err != nil {
@@ -79,7 +79,7 @@ func (s *story) loss(scenes []Scene) error {
 		}
 		s.sent(fmt.Sprintf("00:0%d", i), scene.ID, "success", sqsfifo.BodyHash(body))
 	}
-	s.say("   Delivered: %d of 2. SQS hashes the body alone, so the second one is lost.", s.holds(q, 1))
+	s.say("   Delivered: %d of 2", s.holds(q, 1))
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (s *story) doubling(scenes []Scene) error {
 	if err != nil {
 		return err
 	}
-	s.say("\n2. Plain AWS SDK. The body has the time of the send; an answer is lost.")
+	s.say("2. AWS SDK: an answer is lost; the retry has a new time")
 	q.Inject(sqstest.LoseAnswer(), 1)
 	for _, at := range []string{"00:00", "00:02"} {
 		body := fmt.Sprintf(`{"id":%q,"sent_at":%q}`, scenes[0].ID, at)
@@ -100,7 +100,7 @@ func (s *story) doubling(scenes []Scene) error {
 		}
 		s.sent(at, scenes[0].ID, result, sqsfifo.BodyHash(body))
 	}
-	s.say("   Delivered: %d times. The retry has a new body, so it is a new event to SQS.", s.holds(q, 2))
+	s.say("   Delivered: %d times", s.holds(q, 2))
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (s *story) producer(scenes []Scene) error {
 	if err != nil {
 		return err
 	}
-	s.say("\n3. sqsfifo. The same scenes; an answer is lost, and a scene is sent again.")
+	s.say("3. sqsfifo: the same scenes, a lost answer and a resend")
 	q.Inject(sqstest.LoseAnswer(), 1)
 	for i, scene := range []Scene{scenes[0], scenes[1], scenes[0]} {
 		receipt, err := p.Send(s.ctx, scene)
@@ -139,7 +139,7 @@ func (s *story) producer(scenes []Scene) error {
 		}
 		s.sent(fmt.Sprintf("00:0%d", i), scene.ID, result, receipt.BodyHash)
 	}
-	s.say("   Delivered: %d of 2. Retry and resend have the same body, and SQS drops both.", s.holds(q, 2))
+	s.say("   Delivered: %d of 2, each once", s.holds(q, 2))
 
 	s.errs = append(s.errs, s.mistakes(p, scenes[0]))
 	s.holds(q, 2)
@@ -201,6 +201,6 @@ func (s *story) replays(scenes []Scene) error {
 	if got, want := strings.Join(counts, "; "), fmt.Sprintf("%d new, 0 suppressed; 0 new, %[1]d suppressed; %[1]d new, 0 suppressed", n); got != want {
 		s.errs = append(s.errs, fmt.Errorf("%s; want %s", got, want))
 	}
-	s.say("\n4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. In all:", n)
+	s.say("4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. In all:", n)
 	return p.Close(s.ctx)
 }

@@ -82,7 +82,7 @@ func connect(ctx context.Context, queueURL *string) (sqsfifo.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqsfifo.NewClient(c, 10), nil
+	return sqsfifo.NewClient(c), nil
 }
 
 // readings reads twenty gauges in turn until the caller stops, and counts the readings.

@@ -89,7 +89,7 @@ func TestRelayForTheParentProcess(t *testing.T) {
 	client := sqsfifo.NewClient(aws.Config{
 		BaseEndpoint: aws.String(os.Getenv(childEndpoint)), Region: sqstest.Region,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-	}, 10)
+	})
 	r, err := outbox.NewRelay(box, outbox.RelayConfig{
 		Sender: newProducer(t, client, os.Getenv(childQueue)),
 		Holder: os.Getenv(childHolder), Lease: crashLease, Poll: 20 * time.Millisecond,

@@ -74,7 +74,7 @@ func TestNewClientKeepsItsConnections(t *testing.T) {
 	}
 	// A request may open a connection just before another request returns one, so allow a
 	// quarter more.
-	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }), inFlight*5/4)
+	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c) }), inFlight*5/4)
 	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
 }
 
@@ -82,16 +82,15 @@ func TestNewClientLeavesAnotherHTTPClientAlone(t *testing.T) {
 	cfg := awsConfig("http://127.0.0.1:1")
 	mine := &http.Client{}
 	cfg.HTTPClient = mine
-	assert.Same(t, mine, sqsfifo.NewClient(cfg, 64).Options().HTTPClient)
-	last := sqsfifo.NewClient(cfg, 64, func(o *sqs.Options) { o.Region = "eu-west-1" })
+	assert.Same(t, mine, sqsfifo.NewClient(cfg).Options().HTTPClient)
+	last := sqsfifo.NewClient(cfg, func(o *sqs.Options) { o.Region = "eu-west-1" })
 	assert.Equal(t, "eu-west-1", last.Options().Region)
 
-	large := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 500 })
-	cfg.HTTPClient = large
+	cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout, t.WriteBufferSize = time.Second, 1<<20 })
 	var got *http.Transport
-	sqsfifo.NewClient(cfg, 64, func(o *sqs.Options) { got = o.HTTPClient.(*awshttp.BuildableClient).GetTransport() })
-	assert.Equal(t, 500, got.MaxIdleConnsPerHost, "what is larger stays")
-	assert.Zero(t, got.MaxIdleConns, "no limit stays no limit")
+	sqsfifo.NewClient(cfg, func(o *sqs.Options) { got = o.HTTPClient.(*awshttp.BuildableClient).GetTransport() })
+	assert.Equal(t, time.Second, got.ResponseHeaderTimeout, "the caller's settings stay")
+	assert.Equal(t, 1<<20, got.WriteBufferSize, "a larger buffer stays")
 }
 
 // barrier blocks n callers until all n have arrived.
@@ -273,7 +272,7 @@ func TestNewClientWritesARequestAtOnce(t *testing.T) {
 					}
 				})
 			}
-			client := sqsfifo.NewClient(awsConfig(server.URL), 1, counted)
+			client := sqsfifo.NewClient(awsConfig(server.URL), counted)
 			for i := range test.requests {
 				in := &sqs.SendMessageBatchInput{QueueUrl: aws.String(q.URL())}
 				for j := range 10 {

@@ -54,7 +54,7 @@ func TestFaultsOverLoopback(t *testing.T) {
 			injectFaults(q, tc.share)
 			server := httptest.NewServer(sqstest.NewServer(q))
 			defer server.Close()
-			p := producertest.On(t, sqsfifo.NewClient(awsConfig(server.URL), 32), q, func(c *sqsfifo.Config[producertest.Scene]) {
+			p := producertest.On(t, sqsfifo.NewClient(awsConfig(server.URL)), q, func(c *sqsfifo.Config[producertest.Scene]) {
 				c.Delivery = sqsfifo.Delivery{Order: tc.order, InFlight: 32, OnGroupFailure: sqsfifo.GroupFailureSkip}
 			})
 			var mu sync.Mutex
@@ -126,7 +126,7 @@ func TestSoak(t *testing.T) {
 	injectFaults(q, 0.01)
 	server := httptest.NewServer(sqstest.NewServer(q))
 	defer server.Close()
-	client := sqsfifo.NewClient(awsConfig(server.URL), 32)
+	client := sqsfifo.NewClient(awsConfig(server.URL))
 	before := runtime.NumGoroutine()
 
 	end := time.Now().Add(*soak)

@@ -120,7 +120,7 @@ func measure(s side, messages int, work time.Duration) figures {
 		fake.ServeHTTP(w, r)
 	}))
 	defer end()
-	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}, 64, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
+	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
 
 	var handled atomic.Int64
 	done := make(chan struct{})

@@ -179,7 +179,7 @@ func (s *server) config() aws.Config {
 }
 
 // client returns a client that keeps one connection per worker.
-func (s *server) client() *sqs.Client { return sqsfifo.NewClient(s.config(), workers) }
+func (s *server) client() *sqs.Client { return sqsfifo.NewClient(s.config()) }
 
 // plainClient returns the SDK's default client, which keeps ten connections.
 func (s *server) plainClient() *sqs.Client { return sqs.NewFromConfig(s.config()) }

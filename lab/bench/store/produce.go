@@ -102,7 +102,7 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, delay 
 		fake.ServeHTTP(w, r)
 	}))
 	defer end()
-	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, inFlight, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
+	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
 	if store.Store != nil {
 		store.Queue = "bench" // each measurement has its own queue name
 	}
