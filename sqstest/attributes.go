@@ -75,7 +75,7 @@ func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	out[types.QueueAttributeNameApproximateNumberOfMessagesNotVisible] = strconv.Itoa(hidden - delayed)
 	out[types.QueueAttributeNameCreatedTimestamp] = strconv.FormatInt(q.created.Unix(), 10)
 	out[types.QueueAttributeNameLastModifiedTimestamp] = strconv.FormatInt(modified.Unix(), 10)
-	out[types.QueueAttributeNameQueueArn] = arnOf(region, q.config.Name)
+	out[types.QueueAttributeNameQueueArn] = q.arnIn(region)
 	return out
 }
 

@@ -23,10 +23,6 @@ type Bounds struct {
 	// forgets its deleted and expired messages before a send is refused.
 	Messages int
 	Bytes    int64
-
-	// CreateQueue sets Config.DiscardDeleted of each new queue to the value of
-	// DiscardDeleted.
-	DiscardDeleted bool
 }
 
 const (

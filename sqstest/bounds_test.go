@@ -50,7 +50,8 @@ func TestBounds(t *testing.T) {
 			assert.Equal(o, []string{"1", "4", "5"}, a.stored())
 		}},
 		{"bytes, where what was deleted is forgotten", func(o testAccount) {
-			o.server.SetBounds(sqstest.Bounds{Bytes: 10_000, DiscardDeleted: true})
+			require.NoError(o, o.server.SetDefaults(sqstest.Config{DiscardDeleted: true}))
+			o.server.SetBounds(sqstest.Bounds{Bytes: 10_000})
 			q := o.create("a.fifo")
 			large := strings.Repeat("x", 6000)
 			for i := range 20 {
@@ -64,7 +65,8 @@ func TestBounds(t *testing.T) {
 			assert.Empty(o, q.stored(), "all or none")
 		}},
 		{"a full server forgets the deleted and expired messages of all queues", func(o testAccount) {
-			o.server.SetBounds(sqstest.Bounds{Messages: 2, DiscardDeleted: true})
+			require.NoError(o, o.server.SetDefaults(sqstest.Config{DiscardDeleted: true}))
+			o.server.SetBounds(sqstest.Bounds{Messages: 2})
 			a, b := o.create("a.fifo"), o.create("b")
 			a.sendAll("g", "1", "2")
 			_, err := b.trySend(msg{body: "3"})
@@ -94,7 +96,8 @@ func TestBounds(t *testing.T) {
 // with room for nine refuses no send.
 func TestBoundsWithConcurrentSends(t *testing.T) {
 	s := sqstest.NewServer()
-	s.SetBounds(sqstest.Bounds{Messages: 9, DiscardDeleted: true})
+	require.NoError(t, s.SetDefaults(sqstest.Config{DiscardDeleted: true}))
+	s.SetBounds(sqstest.Bounds{Messages: 9})
 	q := testAccount{t, s, s}.create("a")
 	var senders sync.WaitGroup
 	for range 8 {
@@ -128,7 +131,8 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()
-		s.SetBounds(sqstest.Bounds{DiscardDeleted: true, Messages: 1 << 20, Bytes: 1 << 30})
+		require.NoError(t, s.SetDefaults(sqstest.Config{DiscardDeleted: true}))
+		s.SetBounds(sqstest.Bounds{Messages: 1 << 20, Bytes: 1 << 30})
 		o := testAccount{t, s, s}
 		d := o.create("a.fifo")
 		padding := strings.Repeat("x", 2000)

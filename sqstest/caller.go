@@ -29,9 +29,10 @@ func callerOf(ctx context.Context) caller {
 }
 
 func withCaller(r *http.Request) context.Context {
+	region, _ := scopeOf(r.Header.Get("Authorization"))
 	return context.WithValue(r.Context(), callerKey{}, caller{
 		base:   baseOf(r),
-		region: regionOf(r.Header.Get("Authorization")),
+		region: region,
 		trace:  r.Header.Get("X-Amzn-Trace-Id"),
 	})
 }
@@ -50,19 +51,20 @@ func baseOf(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// regionOf returns the region in the credential scope of a signature, version 4:
-// Credential=KEY/DATE/REGION/sqs/aws4_request. Without a scope it returns [Region].
-func regionOf(authorization string) string {
+// scopeOf returns the region and the service in the credential scope of a signature,
+// version 4: Credential=KEY/DATE/REGION/SERVICE/aws4_request. Without a scope the region is
+// [Region] and the service is empty.
+func scopeOf(authorization string) (region, service string) {
 	_, scope, _ := strings.Cut(authorization, "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")
 	parts := strings.Split(scope, "/")
-	if len(parts) < 5 || !regionName(parts[len(parts)-3]) {
-		return Region
+	if len(parts) < 5 || !scopeName(parts[len(parts)-3]) || !scopeName(parts[len(parts)-2]) {
+		return Region, ""
 	}
-	return parts[len(parts)-3]
+	return parts[len(parts)-3], parts[len(parts)-2]
 }
 
-func regionName(s string) bool {
+func scopeName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
 			return false
@@ -71,13 +73,15 @@ func regionName(s string) bool {
 	return len(s) >= 1 && len(s) <= 32
 }
 
-func arnOf(region, name string) string { return "arn:aws:sqs:" + region + ":" + Account + ":" + name }
+func arnOf(region, account, name string) string {
+	return "arn:aws:sqs:" + region + ":" + account + ":" + name
+}
 
-// nameInARN returns the queue's name in an ARN of this account, in any region.
-func nameInARN(arn string) (name string, ok bool) {
+// nameInARN returns the account and the name of the queue with the ARN, in any region.
+func nameInARN(arn string) (account, name string, ok bool) {
 	parts := strings.Split(arn, ":")
-	if len(parts) != 6 || parts[0] != "arn" || parts[1] != "aws" || parts[2] != "sqs" || parts[4] != Account {
-		return "", false
+	if len(parts) != 6 || parts[0] != "arn" || parts[1] != "aws" || parts[2] != "sqs" {
+		return "", "", false
 	}
-	return parts[5], parts[5] != ""
+	return parts[4], parts[5], parts[5] != ""
 }

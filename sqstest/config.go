@@ -4,6 +4,7 @@ package sqstest
 // answer of AWS shows. Their zero values select the most likely behaviour.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,13 +31,21 @@ const (
 // Config describes a [Queue]. The zero value is the usual queue of a producer: FIFO,
 // content-based deduplication over the whole queue, no delay.
 //
-// CreateQueue takes only AWS's attributes. The new queue has the zero value in all other
-// fields, except DiscardDeleted (see [Bounds]).
+// CreateQueue takes AWS's attributes. [Server.SetDefaults] sets the other fields of the new
+// queue.
 type Config struct {
 	// Name has at most 80 characters: letters, digits, hyphens and underscores. The name of
 	// a FIFO queue ends in ".fifo"; the suffix counts. Empty means "events.fifo", or "events"
 	// for a standard queue.
 	Name string
+
+	// Account is the account in the queue's URL and ARN, twelve digits. Empty means [Account].
+	Account string
+
+	// NoWaits permits two calls that AWS and, by default, the fake refuse for 60 s: another
+	// PurgeQueue of the queue, and a CreateQueue with the name of the queue after its
+	// DeleteQueue.
+	NoWaits bool
 
 	// Standard makes a standard queue: no deduplication, no sequence numbers, no
 	// promised order (F-040).
@@ -129,6 +138,7 @@ func (c Config) withDefaults() Config {
 	case c.Name == "":
 		c.Name = "events.fifo"
 	}
+	c.Account = cmp.Or(c.Account, Account)
 	if c.DeduplicationScope == "" {
 		c.DeduplicationScope = ScopeQueue
 	}
@@ -159,6 +169,7 @@ func (c Config) validate() error {
 		name = "must be letters, digits, hyphens and underscores, 80 characters at most"
 	}
 	check(queueNameOf(c.Name, !c.Standard), "Name", strconv.Quote(c.Name), name)
+	check(len(c.Account) == 12 && strings.Trim(c.Account, "0123456789") == "", "Account", strconv.Quote(c.Account), "must have twelve digits")
 	check(c.DeduplicationScope == ScopeQueue || c.DeduplicationScope == ScopeMessageGroup, "DeduplicationScope", strconv.Quote(string(c.DeduplicationScope)),
 		"must be ScopeQueue or ScopeMessageGroup")
 	check(wholeSeconds(c.VisibilityTimeout, 0, maxVisibility), "VisibilityTimeout", c.VisibilityTimeout.String(),

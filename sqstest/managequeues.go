@@ -6,8 +6,10 @@ package sqstest
 //   - The error about an invalid name has only the recorded part of AWS's message (F-121).
 //     The message of QueueDeletedRecently is from AWS's documentation.
 //   - CreateQueue returns an existing queue even if the request has other tags.
+//   - The errors about a wait of 60 s name the switch that turns the wait off.
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"maps"
@@ -25,6 +27,9 @@ const (
 	recreateAfter = time.Minute
 
 	maxListedQueues = 1000
+
+	// waitHint follows AWS's text of an error about a wait.
+	waitHint = " (Only in this fake: the field NoWaits of sqstest.Config, and sqsfifo serve --no-waits, turn this wait off.)"
 )
 
 // missingQueue stands for every queue that does not exist. Its calls fail as AWS's
@@ -37,20 +42,22 @@ var missingQueue = func() *Queue {
 
 // queueAt returns the queue with the URL, or missingQueue.
 func (s *Server) queueAt(queueURL *string) *Queue {
-	if name, ok := queueName(aws.ToString(queueURL)); ok {
-		if q := s.Queue(name); q != nil {
-			return q
-		}
-	}
-	return missingQueue
+	account, name, ok := queueName(aws.ToString(queueURL))
+	return cmp.Or(s.find(account, name, ok), missingQueue)
 }
 
 func (s *Server) byARN(arn string) *Queue {
-	name, ok := nameInARN(arn)
-	if !ok {
-		return nil
+	account, name, ok := nameInARN(arn)
+	return s.find(account, name, ok)
+}
+
+// find returns the queue with the account and the name, or nil. An empty account is any
+// account.
+func (s *Server) find(account, name string, ok bool) *Queue {
+	if q := s.Queue(name); ok && q != nil && q.is(account, name) {
+		return q
 	}
-	return s.Queue(name)
+	return nil
 }
 
 // sourcesOf returns the queues whose dead letters go to q.
@@ -58,7 +65,7 @@ func (s *Server) sourcesOf(q *Queue) []*Queue {
 	return slices.DeleteFunc(s.Queues(), func(other *Queue) bool { return !other.sendsDeadLettersTo(q) })
 }
 
-func (q *Queue) urlAt(base string) string { return base + "/" + Account + "/" + q.config.Name }
+func (q *Queue) urlAt(base string) string { return base + "/" + q.config.Account + "/" + q.config.Name }
 
 func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput, error) {
 	if in.QueueName == nil {
@@ -70,11 +77,17 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	switch {
 	case given && !ok:
 		return nil, invalidAttributeValue.because("Invalid value for the parameter FifoQueue.")
-	case !queueNameOf(name, fifo): // rule for names (F-121)
+	case fifo && !queueNameOf(name, true): // rule for names (F-121); the text is unrecorded
+		return nil, invalidParameterValue.because("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length")
+	case !queueNameOf(name, fifo):
 		return nil, invalidParameterValue.because("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
-	config := Config{Name: name, Standard: !fifo, DisableContentBasedDeduplication: true}.withDefaults()
-	next, err := config.settings().withAttributes(attributes, arnOf(Region, name), s.byARN)
+	s.mu.RLock()
+	config := s.defaults
+	s.mu.RUnlock()
+	config.Name, config.Standard, config.DisableContentBasedDeduplication = name, !fifo, true
+	config = config.withDefaults()
+	next, err := config.settings().withAttributes(attributes, arnOf(Region, config.Account, name), s.byARN)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +111,9 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	}
 	now := time.Now().Add(s.offset)
 	if at, ok := s.deleted[name]; ok && now.Before(at.Add(recreateAfter)) {
-		return nil, queueDeletedRecently.because("You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+		return nil, queueDeletedRecently.because("You must wait 60 seconds after deleting a queue before you can create another with the same name." + waitHint)
 	}
 	delete(s.deleted, name)
-	config.DiscardDeleted = s.usage != nil && s.usage.bounds.DiscardDeleted
 	q := newQueue(config, s.offset)
 	q.usage.Store(s.usage)
 	q.settings.Store(next)
@@ -128,7 +140,7 @@ func (s *Server) queueURL(ctx context.Context, in *sqs.GetQueueUrlInput) (*sqs.G
 	}
 	owner := aws.ToString(in.QueueOwnerAWSAccountId)
 	q := s.Queue(*in.QueueName)
-	if q == nil || q.gone.Load() || owner != "" && owner != Account {
+	if q == nil || q.gone.Load() || !q.is(owner, *in.QueueName) {
 		return nil, noSuchQueue()
 	}
 	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String(q.urlAt(callerOf(ctx).base))}, nil
@@ -147,7 +159,9 @@ func (s *Server) deleteQueue(_ context.Context, in *sqs.DeleteQueueInput) (*sqs.
 	delete(s.queues, q.config.Name)
 	now := time.Now().Add(s.offset)
 	maps.DeleteFunc(s.deleted, func(_ string, at time.Time) bool { return !now.Before(at.Add(recreateAfter)) })
-	s.deleted[q.config.Name] = now
+	if !q.config.NoWaits {
+		s.deleted[q.config.Name] = now
+	}
 	s.mu.Unlock()
 
 	q.gone.Store(true)

@@ -33,7 +33,10 @@ func (o testAccount) list(in sqs.ListQueuesInput) ([]string, *string) {
 }
 
 func TestQueuesOfAnAccount(t *testing.T) {
-	const nameRule = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+	const (
+		nameRule     = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+		fifoNameRule = "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length"
+	)
 	holdAccounts(t, []accountFact{
 		{"F-035 F-120 attributes of a new FIFO queue", func(o testAccount) {
 			_, err := o.tryCreate("new.fifo", map[string]string{"FifoQueue": "true"})
@@ -76,7 +79,11 @@ func TestQueuesOfAnAccount(t *testing.T) {
 				if tc.ok {
 					assert.NoError(o, err, tc.name)
 				} else {
-					o.refused(err, "InvalidParameterValue", nameRule)
+					rule := nameRule
+					if tc.fifo != "" {
+						rule = fifoNameRule
+					}
+					o.refused(err, "InvalidParameterValue", rule)
 				}
 			}
 		}},
@@ -221,7 +228,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 			assert.Equal(o, []string{"1"}, d.stored())
 
 			_, err = o.tryCreate("q.fifo", map[string]string{"FifoQueue": "true"})
-			o.refused(err, "AWS.SimpleQueueService.QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+			o.refused(err, "AWS.SimpleQueueService.QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name. (Only in this fake: the field NoWaits of sqstest.Config, and sqsfifo serve --no-waits, turn this wait off.)")
 			o.server.Advance(time.Minute)
 			o.create("q.fifo")
 			assert.NotSame(o, d.queue, o.server.Queue("q.fifo"))

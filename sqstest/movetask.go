@@ -102,7 +102,7 @@ func (t *moveTask) step() (moved, wait bool) {
 			t.fail("CouldNotDetermineMessageSource")
 			return false, false
 		}
-		to = t.find(arnOf(Region, m.source))
+		to = t.find(arnOf(Region, t.source.config.Account, m.source))
 	}
 	if to == nil || to.gone.Load() {
 		t.fail("AWS.SimpleQueueService.NonExistentQueue")
@@ -152,12 +152,12 @@ func (t *moveTask) entry(region string) types.ListMessageMoveTasksResultEntry {
 	e := types.ListMessageMoveTasksResultEntry{
 		ApproximateNumberOfMessagesMoved:  int64(t.moved),
 		ApproximateNumberOfMessagesToMove: aws.Int64(int64(t.toMove)),
-		SourceArn:                         aws.String(arnOf(region, t.source.config.Name)),
+		SourceArn:                         aws.String(t.source.arnIn(region)),
 		StartedTimestamp:                  t.started.UnixMilli(),
 		Status:                            aws.String(t.status),
 	}
 	if t.destination != nil {
-		e.DestinationArn = aws.String(arnOf(region, t.destination.config.Name))
+		e.DestinationArn = aws.String(t.destination.arnIn(region))
 	}
 	if t.rate > 0 {
 		e.MaxNumberOfMessagesPerSecond = aws.Int32(int32(t.rate))

@@ -86,7 +86,7 @@ func (q *Queue) addPermission(ctx context.Context, in *sqs.AddPermissionInput) (
 	case len(in.Actions) == 0:
 		return nil, missing("Actions")
 	}
-	arn := arnOf(callerOf(ctx).region, q.config.Name)
+	arn := q.arnIn(callerOf(ctx).region)
 	added := statement{Sid: label, Effect: "Allow", Resource: arn}
 	for _, id := range in.AWSAccountIds {
 		added.Principal.AWS = append(added.Principal.AWS, "arn:aws:iam::"+id+":root")

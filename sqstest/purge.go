@@ -17,7 +17,7 @@ const purgeInterval = time.Minute
 // PurgeQueue removes every message, including delayed messages and messages in flight. It
 // frees the deduplication IDs unless Config.PurgeKeepsIDs is set.
 //
-// A second purge within 60 s is refused (F-106). [Queue.Messages] still returns the removed
+// A second purge within 60 s is refused (F-106), unless Config.NoWaits is set. [Queue.Messages] still returns the removed
 // messages, unless Config.DiscardDeleted is set.
 func (q *Queue) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	return inProcess(ctx, "PurgeQueue", in, q.purge)
@@ -30,8 +30,8 @@ func (q *Queue) purge(_ context.Context, in *sqs.PurgeQueueInput) (*sqs.PurgeQue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
-	if !q.purged.IsZero() && now.Before(q.purged.Add(purgeInterval)) {
-		return nil, purgeInProgress.because("Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.config.Name)
+	if !q.config.NoWaits && !q.purged.IsZero() && now.Before(q.purged.Add(purgeInterval)) {
+		return nil, purgeInProgress.because("Only one PurgeQueue operation on %s is allowed every 60 seconds."+waitHint, q.config.Name)
 	}
 	q.purged = now
 	q.delivery.clear()

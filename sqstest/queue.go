@@ -1,7 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: the account is always 000000000000. In the in-process
-// API the region is always us-east-1.
+// Deviations from AWS in this file: in the in-process API the region is always us-east-1.
 
 import (
 	"fmt"
@@ -16,7 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Account and Region are part of each queue's URL and ARN.
+// Account and Region are part of each queue's URL and ARN. [Config].Account selects another
+// account.
 const (
 	Account = "000000000000"
 	Region  = "us-east-1"
@@ -106,11 +106,13 @@ func newQueue(c Config, offset time.Duration) *Queue {
 func (q *Queue) Name() string { return q.config.Name }
 
 // URL returns the queue's URL. The host is reserved for tests and does not resolve.
-func (q *Queue) URL() string { return endpoint + "/" + Account + "/" + q.config.Name }
+func (q *Queue) URL() string { return q.urlAt(endpoint) }
 
 // ARN returns the queue's ARN. Over HTTP, ARNs have the region of the request's
 // signature.
-func (q *Queue) ARN() string { return arnOf(Region, q.config.Name) }
+func (q *Queue) ARN() string { return q.arnIn(Region) }
+
+func (q *Queue) arnIn(region string) string { return arnOf(region, q.config.Account, q.config.Name) }
 
 // Advance moves the queue's clock forward by d, for tests outside a testing/synctest
 // bubble. The deduplication window, visibility timeouts, delays and long polls follow the
@@ -149,7 +151,7 @@ func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
 	}
-	if name, ok := queueName(*queueURL); !ok || name != q.config.Name || q.gone.Load() {
+	if account, name, ok := queueName(*queueURL); !ok || !q.is(account, name) || q.gone.Load() {
 		return noSuchQueue()
 	}
 	q.moves.run()
@@ -160,18 +162,30 @@ func noSuchQueue() error {
 	return queueDoesNotExist.because("The specified queue does not exist.") // AWS's text (F-125)
 }
 
-// queueName returns the name in a queue URL, with any host. A text without a slash is
-// itself the name. ok is false if the account in the URL is not [Account].
-func queueName(queueURL string) (name string, ok bool) {
+// is reports whether the queue has the account and the name. An empty account is any account.
+func (q *Queue) is(account, name string) bool {
+	return name == q.config.Name && (account == "" || account == q.config.Account)
+}
+
+// queueName returns the account and the name in a queue URL, with any host. A text without
+// a slash is itself the name, and its account is empty. The path of a URL is /ACCOUNT/NAME,
+// or /queue/REGION/ACCOUNT/NAME as in LocalStack.
+func queueName(queueURL string) (account, name string, ok bool) {
 	if !strings.Contains(queueURL, "/") {
-		return queueURL, true
+		return "", queueURL, true
 	}
 	u, err := url.Parse(queueURL)
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
-	name, ok = strings.CutPrefix(u.Path, "/"+Account+"/")
-	return name, ok && !strings.Contains(name, "/")
+	parts := strings.Split(u.Path, "/")
+	if len(parts) == 5 && parts[1] == "queue" {
+		parts = parts[2:]
+	}
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+		return "", "", false
+	}
+	return parts[1], parts[2], true
 }
 
 // Message is one stored message. Suppressed and refused sends leave no Message.

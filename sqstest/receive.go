@@ -57,7 +57,7 @@ type receiveRequest struct {
 	VisibilityTimeout   *int32
 	WaitTimeSeconds     *int32
 
-	region string // region in the ARNs of the answer
+	region, account string // in the ARNs of the answer
 }
 
 func unlessZero(n int32) *int32 {
@@ -71,7 +71,7 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	in.region = callerOf(ctx).region
+	in.region, in.account = callerOf(ctx).region, q.config.Account
 	set := q.settings.Load()
 	limit, wait, visibility := int32(1), set.wait, set.visibility
 	if in.MaxNumberOfMessages != nil {
@@ -234,7 +234,7 @@ func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 	}
 	source := ""
 	if m.source != "" {
-		source = arnOf(in.region, m.source)
+		source = arnOf(in.region, in.account, m.source)
 	}
 	out := make(map[string]string)
 	for name, value := range map[types.MessageSystemAttributeName]string{

@@ -158,7 +158,7 @@ func TestReceiving(t *testing.T) {
 			for _, name := range []types.QueueAttributeName{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
 				assert.Equal(d, "0", d.attribute(name))
 			}
-			d.refused(d.purge(), "AWS.SimpleQueueService.PurgeQueueInProgress", "Only one PurgeQueue operation on events.fifo is allowed every 60 seconds.")
+			d.refused(d.purge(), "AWS.SimpleQueueService.PurgeQueueInProgress", "Only one PurgeQueue operation on events.fifo is allowed every 60 seconds. (Only in this fake: the field NoWaits of sqstest.Config, and sqsfifo serve --no-waits, turn this wait off.)")
 			var modelled *types.PurgeQueueInProgress
 			assert.ErrorAs(d, d.purge(), &modelled)
 			var answer interface{ HTTPStatusCode() int }

@@ -105,10 +105,10 @@ func (a *redriveAllow) admits(source string) bool {
 	if a == nil || a.Permission == "allowAll" {
 		return true
 	}
-	name, _ := nameInARN(source)
+	account, name, _ := nameInARN(source)
 	return a.Permission == "byQueue" && slices.ContainsFunc(a.Sources, func(arn string) bool {
-		admitted, ok := nameInARN(arn)
-		return ok && admitted == name
+		a, n, ok := nameInARN(arn) // the regions may differ
+		return ok && a == account && n == name
 	})
 }
 
@@ -246,6 +246,6 @@ func (q *Queue) sendsDeadLettersTo(other *Queue) bool {
 	if r == nil || q.gone.Load() {
 		return false
 	}
-	name, ok := nameInARN(r.TargetARN)
-	return ok && name == other.config.Name
+	account, name, ok := nameInARN(r.TargetARN)
+	return ok && other.is(account, name)
 }

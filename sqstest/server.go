@@ -50,6 +50,8 @@ type Server struct {
 	tasks   []*moveTask
 	usage   *usage // nil without bounds
 
+	defaults Config // of queues made by CreateQueue
+
 	reading atomic.Int64 // total size of the request bodies being read
 
 	starting sync.Mutex // held while a message move task is added
@@ -85,6 +87,22 @@ func (s *Server) Queues() []*Queue {
 		}
 	}
 	return out
+}
+
+// SetDefaults sets the fields of c that no attribute of AWS sets, such as Account and
+// NoWaits, in each queue that CreateQueue makes from now on. Its other fields are the
+// defaults of attributes that CreateQueue does not name. Name, Standard,
+// DisableContentBasedDeduplication and DeadLetterQueue are ignored.
+func (s *Server) SetDefaults(c Config) error {
+	c.Name, c.Standard, c.DeadLetterQueue, c.MaxReceiveCount = "", false, nil, 0
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.defaults = c
+	return nil
 }
 
 // Advance moves the clocks of all queues forward by d, including queues made later. A d
@@ -192,8 +210,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, controlPrefix):
 		s.serveControl(w, r)
 		return
+	case s.serveLocalStack(w, r) || refuseOtherService(w, r):
+		return
 	case isQuery(r):
-		refuseQuery(w)
+		refuseXML(w, unsupportedOperation, "This fake does not serve the query protocol. Use an SDK that speaks AWS JSON 1.0, such as boto3 1.28.82, aws-sdk-go 1.47.6 or later.")
 		return
 	case r.URL.Path == "/" && r.Header.Get("X-Amz-Target") == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "application/json")
@@ -236,7 +256,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	if mediaType(r) != contentType {
 		return nil, unknownOperation.because("The content type is not %s; the query protocol is not served.", contentType)
 	}
-	if _, ok := queueName(r.URL.Path); r.URL.Path != "/" && !ok {
+	if _, _, ok := queueName(r.URL.Path); r.URL.Path != "/" && !ok {
 		return nil, unknownOperation.because("The path is neither / nor that of a queue's URL.")
 	}
 	target := r.Header.Get("X-Amz-Target")
@@ -304,15 +324,30 @@ func mediaType(r *http.Request) string {
 	return m
 }
 
-// refuseQuery refuses a request in the older query protocol. The answer has the XML form of
-// this protocol, so that its client can show the error text. The text is the fake's own,
-// not AWS's.
-func refuseQuery(w http.ResponseWriter) {
+// refuseXML refuses a request in the XML of the older query protocol, so that its client can
+// show the error text. The text is the fake's own, not AWS's.
+func refuseXML(w http.ResponseWriter, class *errorClass, text string) {
 	id := uuid.NewString()
 	w.Header().Set(requestIDHeader, id)
 	w.Header().Set("Content-Type", "text/xml")
-	w.WriteHeader(http.StatusBadRequest)
+	w.WriteHeader(class.status)
 	fmt.Fprintf(w, `<?xml version="1.0"?>
 <ErrorResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message><Detail/></Error><RequestId>%s</RequestId></ErrorResponse>
-`, unsupportedOperation.query, "This fake does not serve the query protocol. Use an SDK that speaks AWS JSON 1.0, such as boto3 1.28.82, aws-sdk-go 1.47.6 or later.", id)
+`, class.query, text, id)
+}
+
+// refuseOtherService refuses a request that its signature addresses to another service of
+// AWS. It reports whether it did.
+func refuseOtherService(w http.ResponseWriter, r *http.Request) bool {
+	_, service := scopeOf(r.Header.Get("Authorization"))
+	if service == "" || service == "sqs" {
+		return false
+	}
+	text := fmt.Sprintf("This fake serves only SQS, and the request is for the service %q. Point the endpoint of that client elsewhere; AWS_ENDPOINT_URL_SQS, unlike AWS_ENDPOINT_URL, is read by SQS clients alone.", service)
+	if r.Header.Get("X-Amz-Target") == "" {
+		refuseXML(w, unknownOperation, text)
+	} else {
+		writeError(w, unknownOperation.because("%s", text))
+	}
+	return true
 }

@@ -28,7 +28,7 @@ func (s *Server) DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, _ ..
 }
 
 // GetQueueUrl returns the URL of the queue with the name. All queues belong to the
-// account [Account].
+// account [Account], unless Config.Account says otherwise.
 func (s *Server) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
 	return inProcess(ctx, "GetQueueUrl", in, s.queueURL)
 }

@@ -48,11 +48,11 @@ func startServed(t testing.TB, c sqstest.Config) *served {
 	done := make(chan error, 1)
 	answer := loopbackOnly(sqstest.NewServer(q))
 	go func() {
-		done <- serveUntilDone(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		done <- serveUntilDone(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.requests.Add(1)
 			answer.ServeHTTP(w, r)
 			time.Sleep(s.delay)
-		}), defaultTimeouts)
+		}), defaultTimeouts, listener)
 	}()
 	t.Cleanup(func() { stop(); assert.NoError(t, <-done) })
 	s.url = "http://" + listener.Addr().String() + "/" + sqstest.Account + "/" + q.Name()

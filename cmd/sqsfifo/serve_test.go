@@ -174,7 +174,7 @@ func TestHalfOpenRequests(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
 	limits := timeouts{header: time.Second, request: time.Second, response: time.Minute}
-	go func() { done <- serveUntilDone(ctx, listener, loopbackOnly(sqstest.NewServer(q)), limits) }()
+	go func() { done <- serveUntilDone(ctx, loopbackOnly(sqstest.NewServer(q)), limits, listener) }()
 	address := listener.Addr().String()
 
 	halves := []string{
@@ -237,7 +237,7 @@ func TestServeCancelsRequests(t *testing.T) {
 		<-r.Context().Done()
 		why <- context.Cause(r.Context())
 	})
-	go func() { done <- serveUntilDone(ctx, listener, handler, defaultTimeouts) }()
+	go func() { done <- serveUntilDone(ctx, handler, defaultTimeouts, listener) }()
 	go func() {
 		if out, err := http.Get("http://" + listener.Addr().String()); err == nil {
 			out.Body.Close()
