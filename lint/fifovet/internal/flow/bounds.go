@@ -16,7 +16,7 @@ const (
 	// maxPath is the largest length of an AccessPath.
 	maxPath = 8
 
-	// maxResults is the largest number of entries in one NondetFact.
+	// maxResults is the largest number of results in one FunctionFact.
 	maxResults = 16
 
 	// MaxUnwraps is the largest number of steps from a value back to the value that it

@@ -22,9 +22,9 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	}
 	callee, fn := t.p.Callee(c), t.p.Body(c)
 	if c.IsInvoke() {
-		minted := fn == nil && makesID(c) && t.p.nondetOf(callee) == nil
-		judged := minted || fn != nil || callee != c.Method || t.p.nondetOf(callee) != nil || t.p.isSource(callee) || IsPure(callee)
-		if t.followInterface(v, result, l, judged) {
+		_, minted := generator(c)
+		minted = minted && fn == nil && len(t.p.fact(callee).Results) == 0
+		if t.followInterface(v, result, l, minted || fn != nil || callee != c.Method || len(t.p.fact(callee).Results) > 0 || t.p.isSource(callee) || IsPure(callee)) {
 			return
 		}
 		if minted {
@@ -78,11 +78,11 @@ func (t *Tracer) followDeclared(v *ssa.Call, callee *types.Func, fn *ssa.Functio
 		return
 	}
 	if callee != nil {
-		if fact := t.p.nondetOf(callee); fact != nil && t.endAtFact(fact, v, callee, result, l) || t.followGetter(v, callee, result, l) {
+		fact := t.p.fact(callee)
+		if t.endAtFact(fact, v, callee, result, l) || result == 0 && t.followGetter(v, fact.Getter, l) {
 			return
 		}
-		var fact NameFact
-		if result == 0 && callee.Pkg() != nil && callee.Pkg() != t.p.Pass.Pkg && t.p.Pass.ImportObjectFact(callee, &fact) {
+		if result == 0 && len(fact.Names) > 0 {
 			for _, name := range fact.Names {
 				t.end(Origin{Kind: FromConst, Root: v, Text: name, Pos: v.Pos()}, l)
 			}
@@ -180,11 +180,11 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles the call v of a function with a NondetFact. The fact lists the parts of
+// endAtFact handles the call v of a function of another package. The fact lists the parts of
 // the results that contain a clock reading or random value. If such a part lies in the
 // traced part of the result, or contains the traced part, endAtFact ends the trace and
 // returns true.
-func (t *Tracer) endAtFact(fact *NondetFact, v ssa.Value, callee *types.Func, result int, l Place) bool {
+func (t *Tracer) endAtFact(fact FunctionFact, v ssa.Value, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {
 		if r.Index != result {
@@ -209,22 +209,22 @@ func (t *Tracer) endAtFact(fact *NondetFact, v ssa.Value, callee *types.Func, re
 }
 
 // followGetter handles the call v of a method that another package declares, and that
-// returns a part of its receiver. It keeps only clocks and random sources, and returns
-// false without any.
-func (t *Tracer) followGetter(v *ssa.Call, callee *types.Func, result int, l Place) bool {
-	var getter GetterFact
-	if c := v.Common(); result > 0 || c.IsInvoke() || len(c.Args) != 1 || callee.Pkg() == nil || callee.Pkg() == t.p.Pass.Pkg || !t.p.Pass.ImportObjectFact(callee, &getter) {
+// returns the part `getter` of its receiver. It keeps only clocks and random sources, and
+// returns false without any.
+func (t *Tracer) followGetter(v *ssa.Call, getter AccessPath, l Place) bool {
+	c := v.Common()
+	if getter == nil || c.IsInvoke() || len(c.Args) != 1 {
 		return false
 	}
 	n := len(t.Origins)
-	l.Path = getter.Path.Then(l.Path...)
-	t.Value(v.Call.Args[0], l)
+	l.Path = getter.Then(l.Path...)
+	t.Value(c.Args[0], l)
 	return t.keep(n, FromSource)
 }
 
 // keep removes the origins from index n on that have another kind. It reports whether any
 // remain.
-func (t *Tracer) keep(n int, kinds ...originKind) bool {
+func (t *Tracer) keep(n int, kinds ...OriginKind) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return !slices.Contains(kinds, o.Kind) })...)
 	return len(t.Origins) > n
 }

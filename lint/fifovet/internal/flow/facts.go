@@ -10,10 +10,23 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// NondetFact describes a function whose results contain a clock reading or a random
-// value. It is exported for the analysis of importing packages.
-type NondetFact struct {
+// FunctionFact is what the analysis of other packages needs to know about a function.
+type FunctionFact struct {
+	// Results has the parts of the results that contain a clock reading or a random value.
 	Results []nondetResult
+
+	// Derived is true if the name suggests a generator of new identifiers, but the result
+	// depends only on the arguments: the same arguments give the same identifier.
+	Derived bool
+
+	// Getter is the part of its receiver that a method returns, or nil.
+	Getter AccessPath
+
+	// Names are the constant names of FIFO queues, one of which the function returns.
+	Names []string
+
+	// Calls are the parameters that the function calls, such as send in retry.Do(send).
+	Calls []calledParam
 }
 
 type nondetResult struct {
@@ -24,61 +37,29 @@ type nondetResult struct {
 	Mixed  bool
 }
 
-// DerivedFact marks a function whose name suggests a generator of new identifiers, but
-// whose result depends only on its arguments. The same arguments then give the same
-// identifier.
-type DerivedFact struct{}
-
-// CallsFact describes a function that calls its arguments, such as retry.Do(send).
-type CallsFact struct {
-	Params []calledParam
-}
-
-// calledParam describes an argument that is itself a function, such as send in
-// retry.Do(send).
 type calledParam struct {
 	Index int  // number of the parameter, from 0; a method's receiver has the number 0
 	Again bool // the function repeats the call until it succeeds
 }
 
-// GetterFact describes a method whose first result is a part of its receiver.
-type GetterFact struct {
-	Path AccessPath
-}
+func (*FunctionFact) AFact() {}
 
-func (*GetterFact) AFact() {}
-
-func (f *GetterFact) String() string { return strings.Join(append([]string{"getter"}, f.Path...), ".") }
-
-// NameFact describes a function that returns one of a few constant names of FIFO queues.
-type NameFact struct {
-	Names []string
-}
-
-func (*NameFact) AFact() {}
-
-func (f *NameFact) String() string { return "names " + strings.Join(f.Names, " ") }
-
-func (*DerivedFact) AFact() {}
-func (*CallsFact) AFact()   {}
-
-func (f *DerivedFact) String() string { return "derived" }
-
-func (f *CallsFact) String() string {
-	for _, p := range f.Params {
-		if p.Again {
-			return "retries"
-		}
-	}
-	return "once"
-}
-
-func (*NondetFact) AFact() {}
-
-func (f *NondetFact) String() string {
+func (f *FunctionFact) String() string {
 	var parts []string
 	for _, r := range f.Results {
 		parts = append(parts, strings.Join(append([]string{"nondet"}, r.Path...), "."))
+	}
+	if f.Derived {
+		parts = append(parts, "derived")
+	}
+	if f.Getter != nil {
+		parts = append(parts, strings.Join(append([]string{"getter"}, f.Getter...), "."))
+	}
+	if f.Names != nil {
+		parts = append(parts, "names "+strings.Join(f.Names, " "))
+	}
+	for _, c := range f.Calls {
+		parts = append(parts, map[bool]string{true: "retries", false: "once"}[c.Again])
 	}
 	return strings.Join(parts, " ")
 }
@@ -88,17 +69,14 @@ func (f *NondetFact) String() string {
 // uuid.New is the random source.
 const SourceSeparator = " calling "
 
-// nondetOf returns the NondetFact exported for a function of another package. It returns
-// nil without such a fact, and for functions of this package.
-func (p *Program) nondetOf(obj *types.Func) *NondetFact {
-	if obj.Pkg() == p.Pass.Pkg || obj.Pkg() == nil {
-		return nil
+// fact returns what the analysis of another package has found out about a function. It is
+// empty for a function of this package.
+func (p *Program) fact(obj *types.Func) FunctionFact {
+	var fact FunctionFact
+	if obj != nil && obj.Pkg() != nil && obj.Pkg() != p.Pass.Pkg {
+		p.Pass.ImportObjectFact(obj, &fact)
 	}
-	var fact NondetFact
-	if p.Pass.ImportObjectFact(obj, &fact) {
-		return &fact
-	}
-	return nil
+	return fact
 }
 
 // Exported yields the exported functions and methods of this package.
@@ -118,45 +96,27 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 	p.HasFacts = true
 }
 
-// ExportFacts exports facts about functions, for the packages that import this one:
-//
-//   - NondetFact: the function returns a clock reading or a random value
-//   - DerivedFact: the name suggests a new identifier, but the result depends only on the
-//     arguments
-//   - GetterFact: the method returns a part of its receiver
-//   - NameFact: the function returns the name of a FIFO queue
-//   - CallsFact: the function calls one of its arguments. Either the function repeats the
-//     call until it succeeds, or only a name, such as retry.Do, suggests this (see
-//     Retries). The fact says which.
+// ExportFacts exports a FunctionFact for each exported function about which there is
+// something to know, and for the methods of interfaces with one implementation.
 func (p *Program) ExportFacts() {
-	if p.Pass.Pkg.Name() != "main" {
-		export := func(obj *types.Func, fn *ssa.Function) {
-			if fn == nil || p.Exempt(fn) {
-				return
-			}
-			if fact := p.resultsOf(fn); len(fact.Results) > 0 {
-				p.Export(obj, fact)
-			}
-		}
-		for obj, fn := range p.Exported() {
-			export(obj, fn)
-		}
-		p.Implemented(func(method, impl *types.Func) { export(method, p.prog.FuncValue(impl)) })
+	if p.Pass.Pkg.Name() == "main" {
+		return
 	}
-	for obj, fn := range p.Exported() {
-		if names := p.namesOf(fn); len(names) > 0 {
-			p.Export(obj, &NameFact{names})
-		}
-		if path := p.getterOf(fn); path != nil {
-			p.Export(obj, &GetterFact{path})
-		}
-		if GuessedID(obj) && p.derives(fn) {
-			p.Export(obj, &DerivedFact{})
-		}
-		if fact := p.callsOf(obj, fn); len(fact.Params) > 0 {
+	export := func(obj *types.Func, fact *FunctionFact) {
+		if fact.String() != "" {
 			p.Export(obj, fact)
 		}
 	}
+	for obj, fn := range p.Exported() {
+		if !p.Exempt(fn) {
+			export(obj, &FunctionFact{p.resultsOf(fn), GuessedID(obj) && p.derives(fn), p.getterOf(fn), p.namesOf(fn), p.callsOf(obj, fn)})
+		}
+	}
+	p.Implemented(func(method, impl *types.Func) {
+		if fn := p.prog.FuncValue(impl); fn != nil && !p.Exempt(fn) {
+			export(method, &FunctionFact{Results: p.resultsOf(fn)})
+		}
+	})
 }
 
 // derives reports whether the first result of a function comes only from its parameters and
@@ -178,14 +138,14 @@ func (p *Program) derives(fn *ssa.Function) bool {
 // callsOf lists the parameters that fn calls again until the call succeeds (Again is true).
 // If the name of fn, of its type or of its package suggests repeated calls, as in retry.Do,
 // callsOf also lists the parameters that fn calls without a retry (Again is false).
-func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
-	fact := &CallsFact{}
+func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) []calledParam {
+	var calls []calledParam
 	for i := range fn.Params {
 		if again, known := p.callsParamAgain(fn, i, 0); known && (again || Retries(obj)) {
-			fact.Params = append(fact.Params, calledParam{i, again})
+			calls = append(calls, calledParam{i, again})
 		}
 	}
-	return fact
+	return calls
 }
 
 // namesOf returns the names of FIFO queues that a function returns, or nil if it may return
@@ -224,8 +184,10 @@ func (p *Program) getterOf(fn *ssa.Function) AccessPath {
 	return path
 }
 
-func (p *Program) resultsOf(fn *ssa.Function) *NondetFact {
-	fact := &NondetFact{}
+// resultsOf returns the parts of a function's results that contain a clock reading or a
+// random value.
+func (p *Program) resultsOf(fn *ssa.Function) []nondetResult {
+	var found []nondetResult
 	for i := range fn.Signature.Results().Len() {
 		result := fn.Signature.Results().At(i).Type()
 		paths := functionParts(result)
@@ -235,24 +197,19 @@ func (p *Program) resultsOf(fn *ssa.Function) *NondetFact {
 		for _, path := range paths {
 			for v := range Results(fn, i) {
 				for _, o := range p.Trace(v, path, false).Origins {
-					if o.Kind == FromSource {
-						fact.add(nondetResult{Index: i, Path: path.Then(o.Under...), Source: o.Text, Clock: o.Clock, Mixed: o.Mixed})
+					r := nondetResult{Index: i, Path: path.Then(o.Under...), Source: o.Text, Clock: o.Clock, Mixed: o.Mixed}
+					if _, inner, ok := strings.Cut(o.Text, SourceSeparator); ok {
+						r.Source = inner
+					}
+					known := slices.ContainsFunc(found, func(x nondetResult) bool { return x.Index == r.Index && slices.Equal(x.Path, r.Path) })
+					if o.Kind == FromSource && len(found) < maxResults && !known {
+						found = append(found, r)
 					}
 				}
 			}
 		}
 	}
-	return fact
-}
-
-// add adds a result to the fact, unless the same part of the result is there.
-func (f *NondetFact) add(r nondetResult) {
-	if _, inner, ok := strings.Cut(r.Source, SourceSeparator); ok {
-		r.Source = inner
-	}
-	if len(f.Results) < maxResults && !slices.ContainsFunc(f.Results, func(x nondetResult) bool { return x.Index == r.Index && slices.Equal(x.Path, r.Path) }) {
-		f.Results = append(f.Results, r)
-	}
+	return found
 }
 
 // Yields reports whether a value of the type can hold an identifier or a time, or is a

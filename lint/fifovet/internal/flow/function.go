@@ -89,7 +89,7 @@ func (o Origin) ofParameter() bool {
 func (t *Tracer) followHeld(v *ssa.Call, result int, l Place) {
 	n := len(t.Origins)
 	found := t.followPart(v.Call.Value, resultPart(result), v, l)
-	if name, ok := generator(v.Call.Value); ok && !slices.ContainsFunc(t.Origins[n:], Origin.found) {
+	if name, ok := generator(v.Common()); ok && !slices.ContainsFunc(t.Origins[n:], Origin.found) {
 		t.Origins = t.Origins[:n]
 		t.end(Origin{Kind: FromSource, Root: v, Text: name, Pos: v.Pos(), Clock: isTime(v.Type())}, l)
 	} else if !found {
@@ -141,8 +141,8 @@ func (t *Tracer) followExternal(fn *ssa.Function, i int, l Place) {
 	if site == nil {
 		if t.p.isSource(obj) {
 			t.end(Origin{Kind: FromSource, Root: fn, Text: Short(obj), Clock: isClock(obj) || obj.Pkg().Path() == "time"}, inner)
-		} else if fact := t.p.nondetOf(obj); fact != nil {
-			t.endAtFact(fact, fn, obj, i, inner)
+		} else {
+			t.endAtFact(t.p.fact(obj), fn, obj, i, inner)
 		}
 	} else if call, ok := site.call.(*ssa.Call); ok {
 		inner.Frame = site.frame
@@ -243,18 +243,15 @@ func (t *Tracer) followMethod(v ssa.Value, l Place) bool {
 	fn := t.p.prog.FuncValue(method)
 	switch {
 	case fn == nil || len(fn.Blocks) == 0:
-		if fact := t.p.nondetOf(method); fact != nil {
-			root := v
-			if site != nil && site.call.Value() != nil {
-				root, inner.Frame = site.call.Value(), site.frame
-			}
-			if t.endAtFact(fact, root, method, i, inner) {
-				break
-			}
+		fact, root := t.p.fact(method), v
+		if site != nil && site.call.Value() != nil {
+			root, inner.Frame = site.call.Value(), site.frame
 		}
-		var getter GetterFact
-		if inner.Frame = l.Frame; i == 0 && t.p.Pass.ImportObjectFact(method, &getter) {
-			inner.Path = getter.Path.Then(inner.Path...)
+		if t.endAtFact(fact, root, method, i, inner) {
+			break
+		}
+		if inner.Frame = l.Frame; i == 0 && fact.Getter != nil {
+			inner.Path = fact.Getter.Then(inner.Path...)
 			t.Value(v, inner)
 		}
 	case !l.Frame.within(fn) && (l.Frame == nil || l.Frame.depth < MaxCalls):

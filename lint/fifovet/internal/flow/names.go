@@ -16,12 +16,6 @@ var (
 	mintName  = regexp.MustCompile(`(?i)^(new|gen|generate|make|random|mint|next)_?(event|message|msg|dedup|request)?_?(uuid|guid|ulid|ksuid|id)$` +
 		`|^(uuid|guid|ulid|ksuid|id)_?(gen|generator|source)$|^(uuid|guid|ulid|ksuid)$`)
 
-	// newIDName matches the name of a method that makes identifiers, and generatorType the
-	// name of an interface with such a method.
-	newIDName     = regexp.MustCompile(`(?i)^(new|gen|generate|random|mint)_?(event|message|msg|dedup)?_?(uuid|guid|ulid|ksuid|id)?$`)
-	generatorType = regexp.MustCompile(`^(?i:(id|identifier|uuid|guid|ulid)s?(gen|generator|source|factory|provider|maker|minter)?|generator)$` +
-		`|[a-z](ID|Identifier|UUID|GUID|ULID)s?(Gen|Generator|Source|Factory|Provider|Maker|Minter)?$`)
-
 	// makerName matches functions that may return a different object at each call.
 	makerName = regexp.MustCompile(`(?i)^(new|next|gen|make|create|mint|rand)`)
 

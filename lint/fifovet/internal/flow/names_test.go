@@ -28,8 +28,6 @@ func TestNames(t *testing.T) {
 			"newID NewUUID generateEventID makeDedupId nextID random_id mintRequestID uuid idGen uuidSource idgenerator",
 			"id eventID validID newOrder idOf uuidOf knowID renewed",
 		},
-		{"newIDName", newIDName, "NewID Generate GenerateUUID RandomId MintEventID New", "NextID UUID ID NewOrder MakeID Generator"},
-		{"generatorType", generatorType, "IDGenerator identifiers IDs UUIDSource idProvider Generator", "Order Event OrderIDs2 valid Regenerator"},
 		{"makerName", makerName, "NewBuffer next generate makeKey CreateToken mint randomly", "renew hash lookup keyOf"},
 		{"SettingsName", SettingsName, "Config options Settings producerConfig", "Order Event Con"},
 		{"linkedName", linkedName, "Version gitCommit revision buildDate", "order id url"},

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// originKind is the kind of an origin. A trace follows a value backwards through the
+// OriginKind is the kind of an origin. A trace follows a value backwards through the
 // program. An origin is a place where the trace ends, so the value comes from this place.
-type originKind uint8
+type OriginKind uint8
 
 const (
-	FromConst   originKind = iota // a constant or a zero value
+	FromConst   OriginKind = iota // a constant or a zero value
 	FromSource                    // a clock, a random source or a generator of identifiers
 	FromOrder                     // the random order in which a range visits a map
 	FromPath                      // a parameter, variable or field, or an unknown call
@@ -22,7 +22,7 @@ const (
 
 // Origin is one place that a traced value comes from.
 type Origin struct {
-	Kind originKind
+	Kind OriginKind
 	Root ssa.Value  // where the trace ends, such as a parameter or a call
 	Path AccessPath // the fields of Root that lead to the value, if Kind is FromPath
 	Text string     // text of the constant, or name of the clock or random source

@@ -8,39 +8,46 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
+// isClosed reports whether the analysis sees every assignment to a package-level variable.
+func (p *Program) isClosed(v *ssa.Global) bool {
+	return v.Object() != nil && !v.Object().Exported() && !p.addressTaken[v] && v.Pkg.Pkg == p.Pass.Pkg
+}
+
 // followGlobal continues a trace at the values that the package stores in a package-level
 // variable. The trace ends if another package can set the variable or some values are
 // unknown.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
-	if file := t.p.embedded[v.Object()]; file != "" && !v.Object().Exported() && !t.p.addressTaken[v] && len(values) == 0 {
+	if !t.p.isClosed(v) || linkedName.MatchString(v.Name()) {
+		values = nil
+	} else if file := t.p.embedded[v.Object()]; file != "" && len(values) == 0 {
 		t.end(Origin{Kind: FromConst, Root: v, Text: "file " + file, Pos: v.Pos()}, l)
-		return
-	}
-	if v.Object() == nil || v.Object().Exported() || t.p.addressTaken[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
-		t.endAtPath(v, l)
-		return
-	}
-	if slices.ContainsFunc(values, func(val ssa.Value) bool {
-		load := incremented(val)
-		return load != nil && load.X == ssa.Value(v)
-	}) {
-		t.end(Origin{Kind: FromSource, Root: v, Text: "counter " + v.Name(), Pos: v.Pos()}, l)
 		return
 	}
 	_, _, _, inFunction := partOf(l.Path)
 	for _, val := range values {
-		if inFunction {
-			if len(values) == 1 { // with more, it is not known which
-				t.Value(val, l)
-			}
-		} else if linkedName.MatchString(v.Name()) {
-			t.endAtPath(v, l)
-		} else if _, ok := ConstString(val); ok || isPointerToConst(val) {
+		if load := incremented(val); load != nil && load.X == ssa.Value(v) {
+			t.end(Origin{Kind: FromSource, Root: v, Text: "counter " + v.Name(), Pos: v.Pos()}, l)
+			return
+		}
+	}
+	for _, val := range values {
+		n := len(t.Origins)
+		if _, ok := ConstString(val); ok || isPointerToConst(val) {
 			t.Value(val, l)
-		} else if len(values) > 1 || !t.followProcessValue(val, l) {
+		} else if len(values) == 1 { // with more, it is not known which
+			t.Value(val, l)
+			if !inFunction {
+				t.markSeeded(n)
+				t.keep(n, FromSource)
+			}
+		}
+		if n == len(t.Origins) && !inFunction {
 			t.endAtPath(v, l)
 		}
+	}
+	if len(values) == 0 {
+		t.endAtPath(v, l)
 	}
 }
 

@@ -24,16 +24,6 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(PackagePath(t), "github.com/aws/")
 }
 
-// followProcessValue handles a package-level variable that the program sets only once, to
-// v. It adds the clocks and random sources of v to the origins of the trace, ignores
-// other origins, and reports whether it added any.
-func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
-	n := len(t.Origins)
-	t.Value(v, l)
-	t.markSeeded(n)
-	return t.keep(n, FromSource)
-}
-
 // markSeeded marks the clocks and random sources from index n on. The source is called
 // once: for a package-level variable that is set only once, or by sync.OnceValue. So the
 // value counts as the same in the whole process.

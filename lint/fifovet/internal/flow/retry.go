@@ -32,7 +32,7 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 // the argument succeeds. The parameter `arg` is the argument's number.
 //
 // callsAgain looks for the answer in the body of the called function, then in its
-// CallsFact, and finally in its name.
+// FunctionFact, and finally in its name.
 func (p *Program) callsAgain(c *ssa.CallCommon, arg int) bool {
 	if fn := p.Body(c); fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {
@@ -43,12 +43,9 @@ func (p *Program) callsAgain(c *ssa.CallCommon, arg int) bool {
 	if callee == nil {
 		return false
 	}
-	var fact CallsFact
-	if callee.Pkg() != p.Pass.Pkg && p.Pass.ImportObjectFact(callee, &fact) {
-		for _, known := range fact.Params {
-			if known.Index == arg {
-				return known.Again
-			}
+	for _, known := range p.fact(callee).Calls {
+		if known.Index == arg {
+			return known.Again
 		}
 	}
 	return Retries(callee)

@@ -71,18 +71,15 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource is like SourceOf, but returns false for a function of another package with a
-// DerivedFact: its name suggests an ID generator, but it derives the ID from its arguments.
+// isSource is like SourceOf, but returns false for a function of another package with the
+// fact Derived: its name suggests an ID generator, but it derives the ID from its arguments.
 // The fact comes from the analysis of the function's package. For a function listed in the
 // flag -nondet, isSource returns true even if there is such a fact.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false
 	}
-	if p.sources.named(obj) || obj.Pkg() == p.Pass.Pkg {
-		return true
-	}
-	return !p.Pass.ImportObjectFact(obj, &DerivedFact{})
+	return p.sources.named(obj) || !p.fact(obj).Derived
 }
 
 // named reports whether the flag -nondet lists the function.

@@ -36,12 +36,12 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 			fn = p.prog.FuncValue(obj)
 		}
 	} else if load, ok := c.Value.(*ssa.UnOp); ok {
-		if held := p.functionIn(load); held != nil {
-			fn = held
-		} else if cell := p.CellOf(load.X); cell != nil {
+		if cell := p.CellOf(load.X); cell != nil {
 			if val := OnlyStore(cell); val != nil {
 				fn = FunctionOf(val)
 			}
+		} else if g, ok := load.X.(*ssa.Global); ok && p.isClosed(g) && len(p.globals[g]) == 1 {
+			fn = FunctionOf(p.globals[g][0])
 		}
 	}
 	if fn == nil || len(fn.Blocks) == 0 {
@@ -93,7 +93,7 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 // package. Such a fact says that fn returns a clock reading or a random value, or puts its
 // arguments into messages.
 func (p *Program) hasFacts(fn *types.Func) bool {
-	return p.Pass.ImportObjectFact(fn, &NondetFact{}) || p.options.Sinks(fn)
+	return len(p.fact(fn).Results) > 0 || p.options.Sinks(fn)
 }
 
 // findOnly returns the only type that implements an interface. It returns nil if there

@@ -63,7 +63,7 @@ func (p *Program) TraceUntil(calls []ssa.CallInstruction, v ssa.Value, path Acce
 }
 
 // Any returns the first origin of one of the kinds.
-func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
+func (t *Tracer) Any(kinds ...OriginKind) (Origin, bool) {
 	for _, o := range t.Origins {
 		if slices.Contains(kinds, o.Kind) {
 			return o, true

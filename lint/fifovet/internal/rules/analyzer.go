@@ -28,7 +28,7 @@ func New() *analysis.Analyzer {
 			"and its attributes, through wrappers and across packages.",
 		URL:       Docs,
 		Run:       s.run,
-		FactTypes: []analysis.Fact{new(reachFact), new(flow.NondetFact), new(message.SinkFact), new(flow.DerivedFact), new(flow.GetterFact), new(flow.NameFact), new(flow.CallsFact)},
+		FactTypes: []analysis.Fact{new(reachFact), new(message.SinkFact), new(flow.FunctionFact)},
 	}
 	s.register(&a.Flags)
 	return a

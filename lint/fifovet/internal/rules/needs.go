@@ -70,7 +70,8 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 				if pass.ImportObjectFact(obj, &message.SinkFact{}) {
 					return all, reach
 				}
-				if pass.ImportObjectFact(obj, &flow.NondetFact{}) {
+				var fact flow.FunctionFact
+				if pass.ImportObjectFact(obj, &fact) && len(fact.Results) > 0 {
 					randomObjects[obj] = true
 				}
 			}

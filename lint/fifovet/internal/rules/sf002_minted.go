@@ -109,52 +109,17 @@ func otherwiseConstant(u *message.Use) bool {
 // isFallback reports whether the code makes an ID only if there is none:
 //
 //	if id == "" { id = uuid.NewString() }
+//
+// The whole value then comes from one of two places.
 func (p *audit) isFallback(u *message.Use) bool {
+	origins := u.Slice.Origins
 	if u.M != nil {
-		for _, s := range u.M.All(u.Role) {
-			if _, minted := p.Trace(s.Value, nil, false).Any(flow.FromSource); !minted && !flow.IsEmpty(s.Value) {
-				return true
-			}
-		}
+		origins = p.Origins(u.M, u.Role, false)
 	}
-	v := u.Value
-	for range flow.MaxUnwraps {
-		switch x := v.(type) {
-		case *ssa.Call:
-			callee := flow.CalleeOf(x.Common())
-			if callee == nil || !flow.IsIdentity(callee) || len(x.Call.Args) == 0 {
-				return false
-			}
-			v = x.Call.Args[0]
-		case *ssa.Convert:
-			v = x.X
-		case *ssa.ChangeType:
-			v = x.X
-		case *ssa.UnOp:
-			v = x.X
-		case *ssa.Alloc:
-			var with, without bool
-			for _, w := range p.Writes(x) {
-				if w.Kind == flow.Stored && len(w.Path) == 0 {
-					_, minted := p.Trace(w.Val, nil, false).Any(flow.FromSource)
-					with, without = with || minted, without || !minted
-				}
-			}
-			return with && without
-		case *ssa.Phi:
-			var with, without bool
-			for _, e := range x.Edges {
-				t := p.Trace(e, nil, false)
-				_, minted := t.Any(flow.FromSource)
-				_, given := t.Any(flow.FromPath)
-				with, without = with || minted, without || !minted && given
-			}
-			return with && without
-		default:
-			return false
-		}
+	whole := func(kind flow.OriginKind) bool {
+		return slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind == kind && !o.Mixed && len(o.Under) == 0 })
 	}
-	return false
+	return whole(flow.FromSource) && whole(flow.FromPath)
 }
 
 // isDeliberate reports whether the body of the message is a received message, or comes from

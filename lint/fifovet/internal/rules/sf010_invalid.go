@@ -130,40 +130,21 @@ func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	return isBytes || bodyName.MatchString(name)
 }
 
-// encoder returns the call of json.Marshal, or another function named Marshal..., that
-// made v. Between the call and v, code may convert the result or assign it to a variable.
-// Without such a call, encoder returns nil.
+// encoder returns the call of json.Marshal, or another function named Marshal..., whose
+// result v is. Without such a call, encoder returns nil.
 func (p *audit) encoder(v ssa.Value) ssa.Value {
-	for range flow.MaxUnwraps {
-		switch x := v.(type) {
-		case *ssa.Convert:
-			v = x.X
-		case *ssa.ChangeType:
-			v = x.X
-		case *ssa.UnOp:
-			v = x.X
-		case *ssa.Alloc:
-			val := flow.OnlyStore(x)
-			if val == nil {
-				return nil
+	t := p.NewTracer()
+	t.Notes = true
+	t.Value(v, flow.Place{})
+	for _, place := range t.Places {
+		made := place.V
+		if e, ok := made.(*ssa.Extract); ok {
+			made = e.Tuple
+		}
+		if call, ok := made.(*ssa.Call); ok && !place.Mixed && place.Frame == nil {
+			if callee := flow.CalleeOf(call.Common()); callee != nil && strings.HasPrefix(callee.Name(), "Marshal") {
+				return call
 			}
-			v = val
-		case *ssa.Extract:
-			v = x.Tuple
-		case *ssa.Call:
-			callee := flow.CalleeOf(x.Common())
-			if callee == nil {
-				return nil
-			}
-			if strings.HasPrefix(callee.Name(), "Marshal") {
-				return x
-			}
-			if !flow.IsIdentity(callee) || len(x.Call.Args) == 0 {
-				return nil
-			}
-			v = x.Call.Args[0]
-		default:
-			return nil
 		}
 	}
 	return nil
