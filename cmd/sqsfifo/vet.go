@@ -93,12 +93,14 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) error {
 		return err
 	}
 	if f.Fix {
-		fixed, err := report.Fix()
+		fixed, err := report.Fix(ctx, o)
 		if err != nil {
 			return err
 		}
-		tellFixed(fixed, dir, io)
-		if len(fixed.Files) > 0 {
+		for _, file := range fixed {
+			fmt.Fprintf(io.err, "fixed %s\n", within(dir, file))
+		}
+		if len(fixed) > 0 {
 			if report, found, err = f.findings(ctx, o); err != nil {
 				return err
 			}
@@ -154,15 +156,6 @@ func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, know
 	}
 	found.findings, found.stale, err = report.Filter(baseline, f.Baseline)
 	return report, found, err
-}
-
-func tellFixed(fixed vet.Fixed, dir string, io stdio) {
-	for _, file := range fixed.Files {
-		fmt.Fprintf(io.err, "fixed %s\n", within(dir, file))
-	}
-	for _, why := range fixed.Left {
-		fmt.Fprintf(io.err, "left alone: %s\n", within(dir, why))
-	}
 }
 
 func within(dir, path string) string { return strings.TrimPrefix(path, dir+string(os.PathSeparator)) }

@@ -45,7 +45,7 @@ func reportWith(t *testing.T, findings ...Finding) (*Report, string) {
 			findings[i].Start.Column = 2
 		}
 	}
-	return &Report{Findings: findings, files: map[string]bool{file: true}, fixable: map[string]bool{file: true}}, dir
+	return &Report{Findings: findings, files: map[string]bool{file: true}}, dir
 }
 
 func at(line int, rule, message string) Finding {

@@ -50,6 +50,15 @@ type unitDiagnostics struct {
 // the go command's cache key, so a second attempt with another number does not get the
 // cached diagnostics of the first attempt.
 func goVet(ctx context.Context, o Options, attempt int) ([]unitDiagnostics, error) {
+	stdout, err := runGoVet(ctx, o, "-json", fmt.Sprintf("-%s=%d", dependenciesFlag, attempt))
+	if err != nil {
+		return nil, err
+	}
+	return decodeUnits(stdout)
+}
+
+// runGoVet runs "go vet" with the tool, the flags and the packages of the Options.
+func runGoVet(ctx context.Context, o Options, flags ...string) (io.Reader, error) {
 	tool := o.Tool
 	if tool == "" {
 		self, err := os.Executable()
@@ -58,7 +67,7 @@ func goVet(ctx context.Context, o Options, attempt int) ([]unitDiagnostics, erro
 		}
 		tool = self
 	}
-	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependenciesFlag, attempt)}
+	args := append([]string{"vet", "-vettool=" + tool}, flags...)
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -71,7 +80,7 @@ func goVet(ctx context.Context, o Options, attempt int) ([]unitDiagnostics, erro
 	if err := cmd.Run(); err != nil {
 		return nil, &goVetError{stderr.String(), err}
 	}
-	return decodeUnits(&stdout)
+	return &stdout, nil
 }
 
 // jsonDiagnostic is a diagnostic in the output of "go vet -json".

@@ -52,13 +52,13 @@ const commandLine = "command-line-arguments"
 // list returns the packages that match the patterns, and for each package its variants with
 // tests. It loads only names and files, and no imported packages.
 func list(ctx context.Context, o Options) ([]*packages.Package, error) {
-	return load(ctx, o, packages.NeedName|packages.NeedFiles|packages.NeedForTest|packages.NeedModule)
+	return load(ctx, o, packages.NeedName|packages.NeedFiles|packages.NeedForTest)
 }
 
 // diagnose returns an error with the names of the packages that do not compile, or nil. It
 // is slow, because it loads all imports from source and does not use a cache.
 func diagnose(ctx context.Context, o Options) error {
-	loaded, err := load(ctx, o, packages.LoadAllSyntax|packages.NeedForTest|packages.NeedModule)
+	loaded, err := load(ctx, o, packages.LoadAllSyntax|packages.NeedForTest)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/tools/go/packages"
 
@@ -101,18 +100,14 @@ type Report struct {
 	// Packages is the number of checked packages, including their tests.
 	Packages int
 
-	// files are the checked files, by absolute path. Fix may change only the fixable
-	// ones.
-	files, fixable map[string]bool
-
-	began time.Time
+	// files are the checked files, by absolute path.
+	files map[string]bool
 }
 
 // Run checks the packages. An error means that no package was checked; it is a
 // [*LoadError] if packages do not compile, and a [*ToolchainError] if the go command is
 // newer than this program.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	began := time.Now()
 	if err := checkToolchain(ctx, o.Dir); err != nil {
 		return nil, err
 	}
@@ -146,7 +141,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if missing := unanswered(listed, units); len(missing) > 0 {
 		return nil, fmt.Errorf("go vet has no answer about %s: its cache is damaged, and go clean -cache empties it", strings.Join(missing, ", "))
 	}
-	return report(o, began, listed, units)
+	return report(o, listed, units)
 }
 
 // tries is the largest number of times that Run calls "go vet" if the output lacks
@@ -179,12 +174,11 @@ func explained(ctx context.Context, o Options, err error) error {
 	return err
 }
 
-func report(o Options, began time.Time, listed []*packages.Package, analyzed []unitDiagnostics) (*Report, error) {
-	r := &Report{Packages: count(listed), files: map[string]bool{}, fixable: map[string]bool{}, began: began}
+func report(o Options, listed []*packages.Package, analyzed []unitDiagnostics) (*Report, error) {
+	r := &Report{Packages: count(listed), files: map[string]bool{}}
 	for _, p := range listed {
 		for _, file := range p.GoFiles {
 			r.files[file] = true
-			r.fixable[file] = p.PkgPath == commandLine || p.Module != nil && p.Module.Main
 		}
 	}
 	wanted := paths(listed)
