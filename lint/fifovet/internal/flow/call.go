@@ -112,7 +112,7 @@ func (t *Tracer) endAtCall(v *ssa.Call, l Place) {
 // statements return.
 func (t *Tracer) followReturns(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
 	l.Frame = t.Enter(site, fn, l.Frame)
-	for v := range Results(fn, result) {
+	for _, v := range Results(fn, result) {
 		t.Value(v, l)
 	}
 }

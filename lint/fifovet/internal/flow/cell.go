@@ -26,7 +26,7 @@ func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 // assigns exactly one value to it. Otherwise it returns nil. Assignments in closures do
 // not count.
 func OnlyStore(cell *ssa.Alloc) ssa.Value {
-	if stored := slices.Collect(Stores(cell)); len(stored) == 1 {
+	if stored := Stores(cell); len(stored) == 1 {
 		return stored[0]
 	}
 	return nil

@@ -123,7 +123,7 @@ func (p *Program) ExportFacts() {
 // constants.
 func (p *Program) derives(fn *ssa.Function) bool {
 	given := false
-	for v := range Results(fn, 0) {
+	for _, v := range Results(fn, 0) {
 		for _, o := range p.Trace(v, nil, true).Origins {
 			_, isParam := o.Root.(*ssa.Parameter)
 			given = given || isParam
@@ -155,7 +155,7 @@ func (p *Program) namesOf(fn *ssa.Function) []string {
 	if r := fn.Signature.Results(); r.Len() == 0 || !isString(r.At(0).Type()) {
 		return nil
 	}
-	for v := range Results(fn, 0) {
+	for _, v := range Results(fn, 0) {
 		for _, o := range p.Trace(v, nil, false).Origins {
 			if o.Kind != FromConst || o.Mixed || !strings.HasSuffix(o.Text, ".fifo") || len(names) >= maxResults {
 				return nil
@@ -174,7 +174,7 @@ func (p *Program) getterOf(fn *ssa.Function) AccessPath {
 		return nil
 	}
 	var path AccessPath
-	for v := range Results(fn, 0) {
+	for _, v := range Results(fn, 0) {
 		origins := p.Trace(v, nil, false).Origins
 		if path != nil || len(origins) != 1 || origins[0].Kind != FromPath || origins[0].Mixed || origins[0].Root != ssa.Value(fn.Params[0]) {
 			return nil
@@ -195,7 +195,7 @@ func (p *Program) resultsOf(fn *ssa.Function) []nondetResult {
 			paths = []AccessPath{nil}
 		}
 		for _, path := range paths {
-			for v := range Results(fn, i) {
+			for _, v := range Results(fn, i) {
 				for _, o := range p.Trace(v, path, false).Origins {
 					r := nondetResult{Index: i, Path: path.Then(o.Under...), Source: o.Text, Clock: o.Clock, Mixed: o.Mixed}
 					if _, inner, ok := strings.Cut(o.Text, SourceSeparator); ok {

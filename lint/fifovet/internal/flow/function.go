@@ -116,7 +116,7 @@ func (t *Tracer) followFunction(fn *ssa.Function, l Place) {
 		inner.Frame = t.enter(frameKey{Site: site.call, Callee: fn, Parent: site.frame, env: env, held: true})
 	}
 	if param < 0 {
-		for v := range Results(fn, i) {
+		for _, v := range Results(fn, i) {
 			t.Value(v, inner)
 		}
 	} else if param < len(fn.Params) {
@@ -162,7 +162,7 @@ func callsOf(v ssa.Value) []ssa.CallInstruction {
 			}
 		case *ssa.Store:
 			if cell, ok := instr.Addr.(*ssa.Alloc); ok && instr.Val == v {
-				for load := range Loads(cell) {
+				for _, load := range Loads(cell) {
 					calls = append(calls, callsOf(load)...)
 				}
 			}
@@ -260,7 +260,7 @@ func (t *Tracer) followMethod(v ssa.Value, l Place) bool {
 			key.Site, key.Parent = site.call, site.frame
 		}
 		inner.Frame = t.enter(key)
-		for v := range Results(fn, i) {
+		for _, v := range Results(fn, i) {
 			t.Value(v, inner)
 		}
 	}

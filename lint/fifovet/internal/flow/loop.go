@@ -23,11 +23,7 @@ func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop 
 		return nil
 	}
 	for b := range blocks {
-		cond, ok := Last(b).(*ssa.If)
-		if !ok {
-			continue
-		}
-		if failed, succeeded, ok := Branches(cond, send); ok && blocks[failed] {
+		if failed, succeeded, ok := Branches(b, send); ok && blocks[failed] {
 			return &loop{blocks, succeeded}
 		}
 	}
@@ -121,10 +117,8 @@ func Varies(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
 func RepeatsAfterSuccess(send ssa.CallInstruction) bool {
 	blocks := Cycle(send.Block())
 	for b := range blocks {
-		if cond, ok := Last(b).(*ssa.If); ok {
-			if _, succeeded, ok := Branches(cond, send); ok && !blocks[succeeded] {
-				return false
-			}
+		if _, succeeded, ok := Branches(b, send); ok && !blocks[succeeded] {
+			return false
 		}
 	}
 	return true
@@ -212,41 +206,30 @@ func (l *loop) indexChanges(v ssa.Value) bool {
 }
 
 // Branches returns the block that runs next if the send failed and the block that runs next
-// if it succeeded. Unless the condition tests the error of the send, the result `ok` is
-// false. For a condition such as errors.Is(err, target), true counts as a failure of the
+// if it succeeded. Unless the block b ends with a test of the send's error, the result `ok`
+// is false. For a condition such as errors.Is(err, target), true counts as a failure of the
 // send, and false counts as success.
-func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
-	if failed, succeeded, ok := branchesOfTest(cond, send); ok {
-		return failed, succeeded, true
-	}
-	cmp, ok := cond.Cond.(*ssa.BinOp)
-	if !ok || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+func Branches(b *ssa.BasicBlock, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
+	cond, ok := Last(b).(*ssa.If)
+	if !ok {
 		return nil, nil, false
 	}
-	if !IsEmpty(cmp.Y) || !IsErrorOf(cmp.X, send, 0) {
-		return nil, nil, false
-	}
-	succs := cond.Block().Succs
-	if cmp.Op == token.NEQ {
-		return succs[0], succs[1], true
-	}
-	return succs[1], succs[0], true
-}
-
-// branchesOfTest handles a condition such as errors.Is(err, target), where err is the
-// error of the send. It returns the block that runs next if errors.Is returns true, and
-// the block that runs next if it returns false.
-func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (ifTrue, ifFalse *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
 		v, yes = not.X, 1
 	}
-	c, ok := v.(*ssa.Call)
-	if !ok || !slices.ContainsFunc(c.Call.Args, func(arg ssa.Value) bool { return IsError(arg.Type()) && IsErrorOf(arg, send, 0) }) {
-		return nil, nil, false
+	switch v := v.(type) {
+	case *ssa.Call:
+		ok = slices.ContainsFunc(v.Call.Args, func(arg ssa.Value) bool { return IsError(arg.Type()) && IsErrorOf(arg, send, 0) })
+	case *ssa.BinOp:
+		ok = (v.Op == token.EQL || v.Op == token.NEQ) && IsEmpty(v.Y) && IsErrorOf(v.X, send, 0)
+		if v.Op == token.EQL {
+			yes = 1 - yes
+		}
+	default:
+		ok = false
 	}
-	succs := cond.Block().Succs
-	return succs[yes], succs[1-yes], true
+	return b.Succs[yes], b.Succs[1-yes], ok
 }
 
 func IsErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
@@ -263,7 +246,7 @@ func IsErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
 	case *ssa.UnOp:
 		switch v.X.(type) {
 		case *ssa.Alloc, *ssa.FreeVar:
-			return slices.ContainsFunc(slices.Collect(Stores(v.X)), func(val ssa.Value) bool { return IsErrorOf(val, send, depth+1) })
+			return slices.ContainsFunc(Stores(v.X), func(val ssa.Value) bool { return IsErrorOf(val, send, depth+1) })
 		}
 	}
 	return false

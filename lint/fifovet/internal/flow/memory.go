@@ -138,7 +138,7 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 				w.walk(v, path, calls)
 			}
 		case *ssa.MakeClosure:
-			for v := range Captured(instr, ref) {
+			for _, v := range Captured(instr, ref) {
 				w.walk(v, path, calls)
 			}
 		case ssa.CallInstruction:
@@ -190,7 +190,7 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 
 // walkLoads continues the search at each pointer loaded from the address addr.
 func (w *writeWalk) walkLoads(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
-	for load := range Loads(addr) {
+	for _, load := range Loads(addr) {
 		w.walk(load, path, calls)
 	}
 }

@@ -146,7 +146,7 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 		if fn := t.p.prog.FuncValue(method); fn != nil && method.Pkg() == t.p.Pass.Pkg && !l.Frame.within(fn) {
 			inner := l.mix()
 			inner.Frame = nil
-			for v := range Results(fn, 0) {
+			for _, v := range Results(fn, 0) {
 				t.Value(v, inner)
 			}
 		}

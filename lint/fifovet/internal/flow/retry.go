@@ -91,11 +91,7 @@ func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, kn
 func isRetriedInLoop(c ssa.CallInstruction) bool {
 	blocks := Cycle(c.Block())
 	for b := range blocks {
-		cond, ok := Last(b).(*ssa.If)
-		if !ok {
-			continue
-		}
-		if failed, succeeded, ok := Branches(cond, c); ok && blocks[failed] && !blocks[succeeded] {
+		if failed, succeeded, ok := Branches(b, c); ok && blocks[failed] && !blocks[succeeded] {
 			return true
 		}
 	}

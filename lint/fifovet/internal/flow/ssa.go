@@ -37,23 +37,20 @@ func Encloses(outer, inner *ssa.Function) bool {
 	return inner != nil
 }
 
-// Results yields the values that a function may return for one of its results. The
+// Results returns the values that a function may return for one of its results. The
 // parameter `result` is the number of this result, from 0.
 //
 // For example, the statement `return id, errors.New("refused")` counts only for the second
 // result, because callers ignore the other results if there is an error.
-func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
-	return func(yield func(ssa.Value) bool) {
-		for _, block := range fn.Blocks {
-			ret, ok := Last(block).(*ssa.Return)
-			if !ok || result >= len(ret.Results) || alwaysFails(ret) && result < len(ret.Results)-1 {
-				continue
-			}
-			if !yield(ret.Results[result]) {
-				return
-			}
+func Results(fn *ssa.Function, result int) []ssa.Value {
+	var values []ssa.Value
+	for _, block := range fn.Blocks {
+		ret, ok := Last(block).(*ssa.Return)
+		if ok && result < len(ret.Results) && (result == len(ret.Results)-1 || !alwaysFails(ret)) {
+			values = append(values, ret.Results[result])
 		}
 	}
+	return values
 }
 
 // alwaysFails reports whether a return statement always returns a non-nil error.
@@ -80,51 +77,45 @@ func Last(b *ssa.BasicBlock) ssa.Instruction {
 	return b.Instrs[len(b.Instrs)-1]
 }
 
-// Stores yields the values assigned to *addr in the function that addr belongs to. It
+// Stores returns the values assigned to *addr in the function that addr belongs to. It
 // leaves out assignments in function literals inside this function, and assignments through
 // another SSA value with the same address (see sameAddress).
-func Stores(addr ssa.Value) iter.Seq[ssa.Value] {
-	return func(yield func(ssa.Value) bool) {
-		for _, instr := range Referrers(addr) {
-			if store, ok := instr.(*ssa.Store); ok && store.Addr == addr && !yield(store.Val) {
-				return
+func Stores(addr ssa.Value) []ssa.Value {
+	var values []ssa.Value
+	for _, instr := range Referrers(addr) {
+		if store, ok := instr.(*ssa.Store); ok && store.Addr == addr {
+			values = append(values, store.Val)
+		}
+	}
+	return values
+}
+
+// Loads returns the values loaded from the variable at an address, also in closures.
+func Loads(addr ssa.Value) []ssa.Value {
+	var loads []ssa.Value
+	for _, instr := range Referrers(addr) {
+		switch instr := instr.(type) {
+		case *ssa.UnOp:
+			loads = append(loads, instr)
+		case *ssa.MakeClosure:
+			for _, v := range Captured(instr, addr) {
+				loads = append(loads, Loads(v)...)
 			}
 		}
 	}
+	return loads
 }
 
-// Loads yields each value loaded from the variable at an address, also in closures.
-func Loads(addr ssa.Value) iter.Seq[ssa.Value] {
-	return func(yield func(ssa.Value) bool) {
-		for _, instr := range Referrers(addr) {
-			switch instr := instr.(type) {
-			case *ssa.UnOp:
-				if !yield(instr) {
-					return
-				}
-			case *ssa.MakeClosure:
-				for v := range Captured(instr, addr) {
-					for load := range Loads(v) {
-						if !yield(load) {
-							return
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// Captured yields the captured variables through which a closure uses v. The value v
+// Captured returns the captured variables through which a closure uses v. The value v
 // belongs to the enclosing function.
-func Captured(made *ssa.MakeClosure, v ssa.Value) iter.Seq[ssa.Value] {
-	return func(yield func(ssa.Value) bool) {
-		for i, b := range made.Bindings {
-			if b == v && !yield(made.Fn.(*ssa.Function).FreeVars[i]) {
-				return
-			}
+func Captured(made *ssa.MakeClosure, v ssa.Value) []ssa.Value {
+	var captured []ssa.Value
+	for i, b := range made.Bindings {
+		if b == v {
+			captured = append(captured, made.Fn.(*ssa.Function).FreeVars[i])
 		}
 	}
+	return captured
 }
 
 // Args returns the arguments of a call in the order of the callee's parameters. The

@@ -101,7 +101,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 	if fn == nil || fn.Signature.Results().Len() != 1 {
 		return []Part{{Len: lengthOf(v)}}
 	}
-	results := slices.Collect(Results(fn, 0))
+	results := Results(fn, 0)
 	if len(results) != 1 {
 		return []Part{{}}
 	}
@@ -174,7 +174,7 @@ func elements(v ssa.Value) []ssa.Value {
 		if !ok {
 			return nil
 		}
-		for val := range Stores(elem) {
+		for _, val := range Stores(elem) {
 			found[i] = val
 		}
 	}

@@ -323,7 +323,7 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 	case *ssa.UnOp:
 		if cell, ok := v.X.(*ssa.Alloc); ok { // a variable shared with a function literal
 			stores := 0
-			for val := range flow.Stores(cell) {
+			for _, val := range flow.Stores(cell) {
 				if p.nilable(val, seen) {
 					return true
 				}
@@ -349,7 +349,7 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	if fn == nil || result >= fn.Signature.Results().Len() || !flow.IsReference(fn.Signature.Results().At(result).Type()) {
 		return false
 	}
-	for v := range flow.Results(fn, result) {
+	for _, v := range flow.Results(fn, result) {
 		if p.nilable(v, seen) {
 			return true
 		}

@@ -72,7 +72,7 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 				}
 				m.isCopy = true
 			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
-				for load := range flow.Loads(cell) {
+				for _, load := range flow.Loads(cell) {
 					p.followUses(m, load, seen)
 				}
 			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
@@ -95,7 +95,7 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 				}
 			}
 		case *ssa.MakeClosure:
-			for v := range flow.Captured(instr, ref) {
+			for _, v := range flow.Captured(instr, ref) {
 				p.followUses(m, v, seen)
 			}
 		case *ssa.ChangeType:
@@ -183,7 +183,7 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 		return nil, false
 	}
 	var made []*Message
-	for val := range flow.Results(fn, result) {
+	for _, val := range flow.Results(fn, result) {
 		if flow.IsEmpty(val) {
 			continue
 		}
@@ -214,5 +214,5 @@ func startsEmpty(v ssa.Value) bool {
 	if _, ok := elem.X.(*ssa.Alloc); ok {
 		return true
 	}
-	return slices.ContainsFunc(slices.Collect(flow.Stores(elem)), flow.IsEmpty)
+	return slices.ContainsFunc(flow.Stores(elem), flow.IsEmpty)
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
+	"iter"
 	"slices"
 	"strings"
 
@@ -123,136 +124,91 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether the name of an exported function may mislead, so that
-// importing packages need a fact. For example, Retry may call its parameter only once.
-func nameMisleads(pass *analysis.Pass) bool {
-	for _, file := range pass.Files {
-		for _, decl := range file.Decls {
-			decl, ok := decl.(*ast.FuncDecl)
-			if !ok || decl.Body == nil || !decl.Name.IsExported() {
-				continue
-			}
-			fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func)
-			if !ok {
-				continue
-			}
-			if flow.GuessedID(fn) || mentionsQueue(pass, fn, decl.Body) {
-				return true
-			}
-			for param := range fn.Signature().Params().Variables() {
-				if f, ok := param.Type().Underlying().(*types.Signature); ok && flow.ReturnsError(f) && (flow.Retries(fn) || calledInLoop(pass, decl.Body, param)) {
-					return true
+// functions yields the declared functions of a package that have a body.
+func functions(pass *analysis.Pass) iter.Seq2[*types.Func, *ast.BlockStmt] {
+	return func(yield func(*types.Func, *ast.BlockStmt) bool) {
+		for _, file := range pass.Files {
+			for _, decl := range file.Decls {
+				if decl, ok := decl.(*ast.FuncDecl); ok && decl.Body != nil {
+					if fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func); ok && !yield(fn, decl.Body) {
+						return
+					}
 				}
 			}
+		}
+	}
+}
+
+// holds reports whether a function body contains a node with a property.
+func holds(body *ast.BlockStmt, property func(ast.Node) bool) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		found = found || n != nil && property(n)
+		return !found
+	})
+	return found
+}
+
+// nameMisleads reports whether importing packages need a fact about an exported function.
+// For example, Retry may call its parameter only once, or a function may return the name of
+// a FIFO queue.
+func nameMisleads(pass *analysis.Pass) bool {
+	isLoop := func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			return true
+		}
+		return false
+	}
+	isQueue := func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		value := pass.TypesInfo.Types[e].Value
+		return ok && value != nil && value.Kind() == constant.String && strings.HasSuffix(constant.StringVal(value), ".fifo")
+	}
+	for fn, body := range functions(pass) {
+		if !fn.Exported() {
+			continue
+		}
+		takesAttempt := slices.ContainsFunc(slices.Collect(fn.Signature().Params().Variables()), func(param *types.Var) bool {
+			f, ok := param.Type().Underlying().(*types.Signature)
+			return ok && flow.ReturnsError(f)
+		})
+		results := fn.Signature().Results()
+		returnsText := results.Len() > 0 && types.Identical(results.At(0).Type(), types.Typ[types.String])
+		if flow.GuessedID(fn) || takesAttempt && (flow.Retries(fn) || holds(body, isLoop)) || returnsText && holds(body, isQueue) {
+			return true
 		}
 	}
 	return false
 }
 
-// mentionsQueue reports whether a function returns a text, and its body has a constant with
-// the name of a FIFO queue.
-func mentionsQueue(pass *analysis.Pass, fn *types.Func, body *ast.BlockStmt) bool {
-	if r := fn.Signature().Results(); r.Len() == 0 || !types.Identical(r.At(0).Type(), types.Typ[types.String]) {
-		return false
-	}
-	found := false
-	ast.Inspect(body, func(n ast.Node) bool {
-		if e, ok := n.(ast.Expr); ok && !found {
-			value := pass.TypesInfo.Types[e].Value
-			found = value != nil && value.Kind() == constant.String && strings.HasSuffix(constant.StringVal(value), ".fifo")
-		}
-		return !found
-	})
-	return found
-}
-
-// calledInLoop reports whether a function value is called inside of a loop.
-func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bool {
-	found := false
-	ast.Inspect(body, func(n ast.Node) bool {
-		var loop *ast.BlockStmt
-		switch n := n.(type) {
-		case *ast.ForStmt:
-			loop = n.Body
-		case *ast.RangeStmt:
-			loop = n.Body
-		default:
-			return !found
-		}
-		ast.Inspect(loop, func(n ast.Node) bool {
-			if c, ok := n.(*ast.CallExpr); ok {
-				if id, ok := ast.Unparen(c.Fun).(*ast.Ident); ok && pass.TypesInfo.Uses[id] == param {
-					found = true
-				}
-			}
-			return !found
-		})
-		return !found
-	})
-	return found
-}
-
 // returnsRandom reports whether any exported function of this package may return a clock
-// reading or a random value. The map randomObjects has the known functions with such
-// results. returnsRandom adds functions and variables of this package to the map.
-func returnsRandom(pass *analysis.Pass, randomObjects map[types.Object]bool) bool {
-	type body struct {
-		fn   *types.Func
-		uses []types.Object
-	}
-	var bodies []body
+// reading or a random value. The map `random` has the known functions with such results.
+// returnsRandom adds functions and variables of this package to the map.
+func returnsRandom(pass *analysis.Pass, random map[types.Object]bool) bool {
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
-			// Each such variable may hold a clock. A later analysis corrects wrong
-			// guesses.
-			randomObjects[v] = true
+			random[v] = true // it may hold a clock; a later analysis corrects wrong guesses
 		}
 	}
-	for _, file := range pass.Files {
-		for _, decl := range file.Decls {
-			decl, ok := decl.(*ast.FuncDecl)
-			if !ok || decl.Body == nil {
+	isRandom := func(n ast.Node) bool {
+		id, _ := n.(*ast.Ident)
+		obj := pass.TypesInfo.Uses[id]
+		if fn, ok := obj.(*types.Func); ok {
+			obj = fn.Origin()
+		}
+		return random[obj]
+	}
+	for more, passes := true, 0; more && passes < maxPassOn; passes++ {
+		more = false
+		for fn, body := range functions(pass) {
+			if random[fn] || !returnsData(fn) || !holds(body, isRandom) {
 				continue
 			}
-			fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func)
-			if !ok || !returnsData(fn) {
-				continue
-			}
-			b := body{fn: fn}
-			ast.Inspect(decl.Body, func(n ast.Node) bool {
-				id, ok := n.(*ast.Ident)
-				if !ok {
-					return true
-				}
-				switch obj := pass.TypesInfo.Uses[id].(type) {
-				case *types.Func:
-					if randomObjects[obj.Origin()] || randomObjects[obj] || obj.Pkg() == pass.Pkg {
-						b.uses = append(b.uses, obj.Origin())
-					}
-				case *types.Var:
-					if randomObjects[obj] {
-						b.uses = append(b.uses, obj)
-					}
-				}
+			if fn.Exported() {
 				return true
-			})
-			if len(b.uses) > 0 {
-				bodies = append(bodies, b)
 			}
-		}
-	}
-	for range maxPassOn {
-		for _, b := range bodies {
-			for _, u := range b.uses {
-				if !randomObjects[u] {
-					continue
-				}
-				if b.fn.Exported() {
-					return true
-				}
-				randomObjects[b.fn] = true
-				break
-			}
+			random[fn], more = true, true
 		}
 	}
 	return false

@@ -21,7 +21,7 @@ func (p *audit) checkConfigs() {
 			if !ok || !isConfig(addr) || flow.FieldName(addr.X.Type(), addr.Field) != "Attributes" {
 				continue
 			}
-			for val := range flow.Stores(addr) {
+			for _, val := range flow.Stores(addr) {
 				if attributes := flow.FunctionOf(val); attributes != nil {
 					p.checkConfig(attributes)
 				}
@@ -39,7 +39,7 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 		return
 	}
 	event := fn.Params[len(fn.Params)-1]
-	for v := range flow.Results(fn, 0) {
+	for _, v := range flow.Results(fn, 0) {
 		var found message.AttributeSet
 		p.CollectAttributes(&found, nil, v, nil, nil, 0)
 		for _, a := range found.Known {

@@ -136,7 +136,7 @@ func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool 
 	if call == nil || !flow.ReturnsError(fn.Signature) {
 		return false
 	}
-	for err := range flow.Results(fn, fn.Signature.Results().Len()-1) {
+	for _, err := range flow.Results(fn, fn.Signature.Results().Len()-1) {
 		if flow.IsErrorOf(err, send, 0) || p.Trace(err, nil, true).Visited[call] {
 			return true
 		}
@@ -148,22 +148,13 @@ func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool 
 // failed send.
 func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
 	for _, block := range fn.Blocks {
-		cond, ok := flow.Last(block).(*ssa.If)
-		if !ok {
-			continue
-		}
-		failed, _, ok := flow.Branches(cond, send)
+		failed, _, ok := flow.Branches(block, send)
 		if !ok || len(failed.Preds) != 1 {
 			continue
 		}
-		for _, b := range fn.Blocks {
-			if !failed.Dominates(b) {
-				continue
-			}
-			for _, instr := range b.Instrs {
-				if c, ok := instr.(ssa.CallInstruction); ok && c.Common().StaticCallee() == fn && sameArguments(fn, c) {
-					return true
-				}
+		for instr := range flow.Instructions(fn) {
+			if c, ok := instr.(ssa.CallInstruction); ok && failed.Dominates(c.Block()) && c.Common().StaticCallee() == fn && sameArguments(fn, c) {
+				return true
 			}
 		}
 	}
@@ -197,7 +188,7 @@ func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 		return false
 	}
 	cell, ok := load.X.(*ssa.Alloc)
-	return ok && slices.Contains(slices.Collect(flow.Stores(cell)), ssa.Value(param))
+	return ok && slices.Contains(flow.Stores(cell), ssa.Value(param))
 }
 
 func withoutContext(args []ssa.Value) []ssa.Value {

@@ -95,11 +95,7 @@ func readsFailures(call ssa.CallInstruction) bool {
 // afterError reports whether an instruction runs only after a call that returned an error.
 func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	for _, b := range call.Parent().Blocks {
-		cond, ok := flow.Last(b).(*ssa.If)
-		if !ok {
-			continue
-		}
-		if failed, _, ok := flow.Branches(cond, call); ok && len(failed.Preds) == 1 && failed.Dominates(instr.Block()) {
+		if failed, _, ok := flow.Branches(b, call); ok && len(failed.Preds) == 1 && failed.Dominates(instr.Block()) {
 			return true
 		}
 	}
@@ -107,39 +103,26 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 }
 
 // usedAsWhole reports whether the code passes a slice to a function, compares its length
-// outside of a loop, or uses it in any way other than reading elements.
+// outside of a loop, where it is not the loop's end, or uses it in any way other than
+// reading elements.
 func usedAsWhole(field *ssa.FieldAddr) bool {
-	for _, instr := range flow.Referrers(field) {
-		load, ok := instr.(*ssa.UnOp)
-		if !ok {
-			return true
-		}
+	for _, load := range flow.Loads(field) {
 		for _, use := range flow.Referrers(load) {
-			length, ok := use.(*ssa.Call)
-			if !ok {
-				if _, ok := use.(*ssa.Range); ok {
-					continue
-				}
-				if _, ok := use.(*ssa.IndexAddr); ok {
-					continue
-				}
-				return true
-			}
-			if _, ok := length.Call.Value.(*ssa.Builtin); !ok {
-				return true
-			}
-			for _, of := range flow.Referrers(length) {
-				if b, ok := of.(*ssa.BinOp); ok && !endsLoop(b) {
+			switch use := use.(type) {
+			case *ssa.Range, *ssa.IndexAddr:
+			case *ssa.Call:
+				if _, ok := use.Call.Value.(*ssa.Builtin); !ok {
 					return true
 				}
+				for _, of := range flow.Referrers(use) {
+					if b, ok := of.(*ssa.BinOp); ok && !flow.Cycle(b.Block())[b.Block()] {
+						return true
+					}
+				}
+			default:
+				return true
 			}
 		}
 	}
 	return false
-}
-
-// endsLoop reports whether a comparison is part of a loop. In a loop, a comparison of a
-// slice's length is usually the loop's end condition.
-func endsLoop(b *ssa.BinOp) bool {
-	return flow.Cycle(b.Block())[b.Block()]
 }

@@ -88,7 +88,7 @@ func leaves(v ssa.Value, seen map[ssa.Value]bool) bool {
 				}
 			}
 		case *ssa.MakeClosure:
-			for captured := range flow.Captured(instr, v) {
+			for _, captured := range flow.Captured(instr, v) {
 				if leaves(captured, seen) {
 					return true
 				}
