@@ -203,9 +203,9 @@ func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) 
 			it.claim.ref, it.claim.granted = out.Ref(), true
 			it.claim.renewAt = c.engine.clock.Now().Add(c.config.Visibility / 3)
 			it.claim.mu.Unlock()
-			it.claim.repeated = out.Decision == idempotency.Reclaimed
+			it.claim.repeated = out.Decision == idempotency.DecisionReclaimed
 			return outcome{}, true
-		case out.Decision == idempotency.Unresolved && c.config.Probe != nil:
+		case out.Decision == idempotency.DecisionUnresolved && c.config.Probe != nil:
 			if o, mayClaim := c.probe(ctx, m, out.Record); !mayClaim {
 				return o, false
 			}
@@ -220,13 +220,13 @@ func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) 
 func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	err := out.Err(key)
 	switch out.Decision {
-	case idempotency.Duplicate:
+	case idempotency.DecisionDuplicate:
 		return outcome{kind: duplicate}
-	case idempotency.Conflict, idempotency.Unjudged:
+	case idempotency.DecisionConflict, idempotency.DecisionIncomparable:
 		return outcome{kind: failedForGood, err: err}
-	case idempotency.Unresolved:
+	case idempotency.DecisionUnresolved:
 		return outcome{kind: unresolved, err: err}
-	case idempotency.InProgress:
+	case idempotency.DecisionInProgress:
 		return outcome{kind: busy, after: out.RetryAfter(), err: err}
 	default:
 		return outcome{kind: busy, err: err}
@@ -245,7 +245,7 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	if err != nil {
 		return outcome{kind: busy, err: fmt.Errorf("consumer: probe: %w", err)}, false
 	}
-	ending := idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "probed: no effect"})
+	ending := idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "probed: no effect"})
 	if happened {
 		ending = idempotency.Completed(idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber})
 	}
@@ -288,7 +288,7 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 // abandon implements processor for a message that may be attempted again. It ends the
 // claim as failed without an effect, so a later delivery can claim the key.
 func (c *Consumer[T]) abandon(ctx context.Context, it *item, reason string) {
-	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: reason}))
+	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim, Reason: reason}))
 }
 
 // renew implements processor.

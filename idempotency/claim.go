@@ -25,7 +25,7 @@ const MaxBatch = 64
 // one token for a whole process.
 //
 // A claimant that repeats a claim with the same token, for example after a lost answer,
-// gets the same claim again ([Renewed]).
+// gets the same claim again ([DecisionRenewed]).
 type Token [16]byte
 
 // NewToken returns a random token.
@@ -89,8 +89,8 @@ type Terms struct {
 	// example because the operation's target still recognises a repetition. 0 means
 	// never, [Forever] means always.
 	//
-	// A claim granted as [New] stores the end of this time in [Record.ResendUntil].
-	// Claims granted as [Renewed] or [Reclaimed] do not change ResendUntil.
+	// A claim granted as [DecisionNew] stores the end of this time in [Record.ResendUntil].
+	// Claims granted as [DecisionRenewed] or [DecisionReclaimed] do not change ResendUntil.
 	ResendFor time.Duration
 }
 
@@ -122,16 +122,16 @@ type Claim struct {
 	// earlier attempt may have taken effect, the record has the bytes of the earlier
 	// attempt.
 	//
-	// Seal is optional: the hash of Body and Group (see [SealOf]). If the record has
-	// another Seal, the store sets [Outcome.Drift].
-	Seal  Seal
-	Group string
-	Body  []byte
+	// ExactHash is optional: the hash of Body and Group (see [ExactHashOf]). If the record has
+	// another ExactHash, the store sets [Outcome.Drift].
+	ExactHash ExactHash
+	Group     string
+	Body      []byte
 
 	Terms Terms
 
 	// Resend accepts that the operation may take effect twice: the claim is granted where
-	// the decision would otherwise be [Unresolved].
+	// the decision would otherwise be [DecisionUnresolved].
 	//
 	// Set Resend after a person's decision, or for a policy that prefers a second run to
 	// no run.

@@ -14,7 +14,7 @@ func newClaim() idempotency.Claim {
 	body := []byte("body")
 	return idempotency.Claim{
 		Key: idempotency.Key{Scope: "s", Operation: "o", Value: "v"}, Token: idempotency.NewToken(),
-		Fingerprint: idempotency.FingerprintOf("test/1", body), Seal: idempotency.SealOf(body, ""), Body: body,
+		Fingerprint: idempotency.FingerprintOf("test/1", body), ExactHash: idempotency.ExactHashOf(body, ""), Body: body,
 		Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour, ResendFor: 5 * time.Minute},
 	}
 }
@@ -22,12 +22,12 @@ func newClaim() idempotency.Claim {
 // A lease, window or TTL is over at its end time.
 func TestDecideAtInstants(t *testing.T) {
 	c := newClaim()
-	running := idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0)
-	done, err := idempotency.Finish(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.Completed(idempotency.Result{}), t0)
+	running := idempotency.Grant(idempotency.Record{}, c, idempotency.DecisionNew, 1, t0)
+	done, err := idempotency.ApplyEnding(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.Completed(idempotency.Result{}), t0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed, err := idempotency.Finish(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll}), t0)
+	failed, err := idempotency.ApplyEnding(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll}), t0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,18 +40,18 @@ func TestDecideAtInstants(t *testing.T) {
 		after time.Duration
 		want  idempotency.Decision
 	}{
-		{running, other, time.Minute - 1, idempotency.InProgress},
-		{running, other, time.Minute, idempotency.Reclaimed},
-		{running, other, 5*time.Minute - 1, idempotency.Reclaimed},
-		{running, other, 5 * time.Minute, idempotency.Unresolved},
-		{running, other, 100 * time.Hour, idempotency.Unresolved}, // a TTL never ends a running operation
-		{running, c, 100 * time.Hour, idempotency.Renewed},
-		{done, other, time.Hour - 1, idempotency.Duplicate},
-		{done, other, time.Hour, idempotency.New},
-		{done, payload, time.Hour - 1, idempotency.Conflict},
-		{done, payload, time.Hour, idempotency.New},
-		{failed, payload, time.Hour - 1, idempotency.Conflict},
-		{failed, payload, time.Hour, idempotency.New},
+		{running, other, time.Minute - 1, idempotency.DecisionInProgress},
+		{running, other, time.Minute, idempotency.DecisionReclaimed},
+		{running, other, 5*time.Minute - 1, idempotency.DecisionReclaimed},
+		{running, other, 5 * time.Minute, idempotency.DecisionUnresolved},
+		{running, other, 100 * time.Hour, idempotency.DecisionUnresolved}, // a TTL never ends a running operation
+		{running, c, 100 * time.Hour, idempotency.DecisionRenewed},
+		{done, other, time.Hour - 1, idempotency.DecisionDuplicate},
+		{done, other, time.Hour, idempotency.DecisionNew},
+		{done, payload, time.Hour - 1, idempotency.DecisionConflict},
+		{done, payload, time.Hour, idempotency.DecisionNew},
+		{failed, payload, time.Hour - 1, idempotency.DecisionConflict},
+		{failed, payload, time.Hour, idempotency.DecisionNew},
 	} {
 		if got := idempotency.Decide(tc.found, tc.c, t0.Add(tc.after)); got != tc.want {
 			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
@@ -61,16 +61,16 @@ func TestDecideAtInstants(t *testing.T) {
 	// count as the same claimant.
 	released := running
 	released.Token = idempotency.Token{}
-	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
+	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.DecisionInProgress {
 		t.Errorf("no token: got %v, want in progress", got)
 	}
 }
 
 // Random claims and endings of one key must keep these rules:
 //
-//   - A granted claim increases the record's Fence, unless it is Renewed.
-//   - A claim granted as Renewed or Reclaimed does not change the stored request.
-//   - While an attempt may have taken effect, no claim is granted as New.
+//   - A granted claim increases the record's Fence, unless it is DecisionRenewed.
+//   - A claim granted as DecisionRenewed or DecisionReclaimed does not change the stored request.
+//   - While an attempt may have taken effect, no claim is granted as DecisionNew.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -100,13 +100,13 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				fence++
 				r = idempotency.Grant(r, c, d, fence, now)
 				switch {
-				case d == idempotency.New && before.Status == idempotency.Running:
+				case d == idempotency.DecisionNew && before.Status == idempotency.StatusRunning:
 					t.Fatal("a running operation began anew")
-				case d == idempotency.New && unrecordedEffect:
+				case d == idempotency.DecisionNew && unrecordedEffect:
 					t.Fatal("an operation in doubt began anew")
-				case d != idempotency.New && (string(r.Body) != string(before.Body) || r.Fingerprint != before.Fingerprint || !r.DoubtSince.Equal(before.DoubtSince)):
+				case d != idempotency.DecisionNew && (string(r.Body) != string(before.Body) || r.Fingerprint != before.Fingerprint || !r.DoubtSince.Equal(before.DoubtSince)):
 					t.Fatal("a later claim changed the stored bytes, the fingerprint or the begin of the doubt")
-				case r.Fence < before.Fence, d != idempotency.Renewed && r.Fence <= before.Fence:
+				case r.Fence < before.Fence, d != idempotency.DecisionRenewed && r.Fence <= before.Fence:
 					t.Fatal("a fence did not grow")
 				case r.DoubtSince.IsZero():
 					t.Fatal("a claim without a doubt")
@@ -125,19 +125,19 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			// Cases 1 and 2 report that this claim had no effect. Skip them if only this
 			// claim can have caused the unrecorded effect.
 			case 1:
-				if unrecordedEffect && r.Prior.Status != idempotency.Running {
+				if unrecordedEffect && r.Prior.Status != idempotency.StatusRunning {
 					continue
 				}
 				tr = idempotency.Released()
 			case 2:
-				if unrecordedEffect && r.Prior.Status != idempotency.Running {
+				if unrecordedEffect && r.Prior.Status != idempotency.StatusRunning {
 					continue
 				}
-				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
+				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim})
 			case 3:
 				tr = idempotency.FailedWith(idempotency.Failure{})
 			}
-			next, err := idempotency.Finish(r, ref, tr, now)
+			next, err := idempotency.ApplyEnding(r, ref, tr, now)
 			if err != nil {
 				if !next.Equal(before) {
 					t.Fatal("a stale transition changed the record")
@@ -145,10 +145,10 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				continue
 			}
 			r = next
-			if completes && r.Status == idempotency.Succeeded {
+			if completes && r.Status == idempotency.StatusSucceeded {
 				unrecordedEffect = false
 			}
-			if unrecordedEffect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
+			if unrecordedEffect && (r.Status != idempotency.StatusRunning || r.DoubtSince.IsZero()) {
 				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)
 			}
 		}
@@ -158,12 +158,12 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 func TestTimesThatOverflow(t *testing.T) {
 	c := newClaim()
 	c.Terms = idempotency.Terms{Lease: idempotency.Forever, TTL: idempotency.Forever, ResendFor: idempotency.Forever}
-	r := idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0)
+	r := idempotency.Grant(idempotency.Record{}, c, idempotency.DecisionNew, 1, t0)
 	if !r.Expires.IsZero() || r.LeaseUntil.Year() != 9999 || r.ResendUntil.Year() != 9999 {
 		t.Errorf("for ever became lease %v, resend %v, expires %v", r.LeaseUntil, r.ResendUntil, r.Expires)
 	}
 	c.Terms.TTL--
-	if r = idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0); !r.Expires.After(t0) {
+	if r = idempotency.Grant(idempotency.Record{}, c, idempotency.DecisionNew, 1, t0); !r.Expires.After(t0) {
 		t.Errorf("a long TTL ends at %v", r.Expires)
 	}
 }

@@ -17,7 +17,7 @@
 // has a fence, a number that only grows for a key. A claimant reports the outcome with
 // its fence. If another claimant has taken over, the report fails with [ErrStaleClaim]
 // and changes nothing. If a claimant dies before the report, the outcome is unknown, not
-// a failure: the operation is [Unresolved] unless a second run is known to be safe.
+// a failure: the operation is [DecisionUnresolved] unless a second run is known to be safe.
 //
 // [Guard] wraps a function in these steps. [Validator] does the same for pipeline runs
 // with keys computed from datasets. [Memory] is a store for tests. Package sqlstore keeps

@@ -28,17 +28,19 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Place identifies a key in an error, without Key.Value. Errors contain no key value,
+// RedactedKey identifies a key in an error, without Key.Value. Errors contain no key value,
 // payload or result of the caller.
-type Place struct {
+type RedactedKey struct {
 	Scope, Operation string
 	ID               KeyID
 }
 
-func placeOf(k Key) Place { return Place{Scope: k.Scope, Operation: k.Operation, ID: k.ID()} }
+func redacted(k Key) RedactedKey {
+	return RedactedKey{Scope: k.Scope, Operation: k.Operation, ID: k.ID()}
+}
 
 // String returns the operation, the scope and the first eight digits of the ID.
-func (p Place) String() string {
+func (p RedactedKey) String() string {
 	return fmt.Sprintf("%s in scope %q (key %.8s)", p.Operation, p.Scope, p.ID)
 }
 
@@ -71,73 +73,73 @@ func (e *InvalidError) Error() string {
 // ConflictError: the key is in use for another request. The operation did not run, and
 // the record is unchanged.
 type ConflictError struct {
-	Place
+	RedactedKey
 	Status  Status
 	Created time.Time
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the key of %v was used at %s for a request with another fingerprint, which is %v; use a new key for a new request",
-		e.Place, e.Created.Format(time.RFC3339), e.Status)
+		e.RedactedKey, e.Created.Format(time.RFC3339), e.Status)
 }
 
 // InProgressError: another claimant runs the operation. The operation did not run a
 // second time.
 type InProgressError struct {
-	Place
+	RedactedKey
 	RetryAfter time.Duration
 }
 
 func (e *InProgressError) Error() string {
-	return fmt.Sprintf("idempotency: not run: %v is in progress elsewhere; ask again in %v", e.Place, e.RetryAfter)
+	return fmt.Sprintf("idempotency: not run: %v is in progress elsewhere; ask again in %v", e.RedactedKey, e.RetryAfter)
 }
 
 // UnresolvedError: an earlier attempt may have taken effect, and a second run is not
 // known to be safe. The operation did not run again.
 type UnresolvedError struct {
-	Place
+	RedactedKey
 	DoubtSince time.Time
 	Attempts   int64
 }
 
 func (e *UnresolvedError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s (attempt %d); find out whether it took effect, and record that with Resolve",
-		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
+		e.RedactedKey, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 
-// UnjudgedError: the fingerprints in the key's record and in the claim were computed by
+// IncomparableError: the fingerprints in the key's record and in the claim were computed by
 // different methods and cannot be compared. The operation did not run.
-type UnjudgedError struct {
-	Place
+type IncomparableError struct {
+	RedactedKey
 	Stored string // Fingerprint.Spec of the record: the name of the method
 }
 
-func (e *UnjudgedError) Error() string {
-	return fmt.Sprintf("idempotency: not run: the record of %v has a fingerprint of spec %q, which cannot be compared; recompute it from the stored body (ClaimAcross)", e.Place, e.Stored)
+func (e *IncomparableError) Error() string {
+	return fmt.Sprintf("idempotency: not run: the record of %v has a fingerprint of spec %q, which cannot be compared; recompute it from the stored body (ClaimAcrossSpecs)", e.RedactedKey, e.Stored)
 }
 
 // CapacityError: the store is full. The operation did not run, and the store dropped no
 // record to make room.
-type CapacityError struct{ Place }
+type CapacityError struct{ RedactedKey }
 
 func (e *CapacityError) Error() string {
-	return fmt.Sprintf("idempotency: not run: the store has no room for %v; purge expired records or raise its capacity", e.Place)
+	return fmt.Sprintf("idempotency: not run: the store has no room for %v; purge expired records or raise its capacity", e.RedactedKey)
 }
 
 // QuotaError: the scope has reached the store's limit of unfinished operations per scope.
 // The operation did not run. Other scopes are not affected.
 type QuotaError struct {
-	Place
+	RedactedKey
 	Quota int64 // largest number of unfinished operations of one scope
 }
 
 func (e *QuotaError) Error() string {
-	return fmt.Sprintf("idempotency: not run: the scope of %v has %d unfinished operations, the quota of a scope; resolve its unresolved operations or raise the quota", e.Place, e.Quota)
+	return fmt.Sprintf("idempotency: not run: the scope of %v has %d unfinished operations, the quota of a scope; resolve its unresolved operations or raise the quota", e.RedactedKey, e.Quota)
 }
 
 // StaleClaimError is the type of errors that wrap [ErrStaleClaim].
 type StaleClaimError struct {
-	Place
+	RedactedKey
 	Fence int64 // fence of the caller's claim
 	Found int64 // fence of the key's record, or 0 if the key has no record
 
@@ -147,9 +149,9 @@ type StaleClaimError struct {
 
 func (e *StaleClaimError) Error() string {
 	if e.Fence == e.Found {
-		return fmt.Sprintf("idempotency: %v: claim %d of %v has ended in another way, it is %v; look it up", ErrStaleClaim, e.Fence, e.Place, e.Status)
+		return fmt.Sprintf("idempotency: %v: claim %d of %v has ended in another way, it is %v; look it up", ErrStaleClaim, e.Fence, e.RedactedKey, e.Status)
 	}
-	return fmt.Sprintf("idempotency: %v: claim %d of %v was overtaken by claim %d, which is %v; look it up", ErrStaleClaim, e.Fence, e.Place, e.Found, e.Status)
+	return fmt.Sprintf("idempotency: %v: claim %d of %v was overtaken by claim %d, which is %v; look it up", ErrStaleClaim, e.Fence, e.RedactedKey, e.Found, e.Status)
 }
 
 // Unwrap returns ErrStaleClaim.
@@ -158,12 +160,12 @@ func (e *StaleClaimError) Unwrap() error { return ErrStaleClaim }
 // StoreError: the store returned an error instead of a decision. The operation did not
 // run. If the error wraps [ErrAmbiguous], the claim may have been granted.
 type StoreError struct {
-	Place
+	RedactedKey
 	Err error
 }
 
 func (e *StoreError) Error() string {
-	return fmt.Sprintf("idempotency: not run: no claim of %v: %v", e.Place, e.Err)
+	return fmt.Sprintf("idempotency: not run: no claim of %v: %v", e.RedactedKey, e.Err)
 }
 
 // Unwrap returns the store's error.

@@ -18,7 +18,7 @@ const MaxSpec = 64
 type Fingerprint struct {
 	// Spec names the computation of Sum: 1 to [MaxSpec] printable ASCII characters
 	// without a space. Change Spec whenever the computation changes. Sums under different
-	// specs are never compared: see [Unjudged].
+	// specs are never compared: see [DecisionIncomparable].
 	Spec string
 
 	// Sum is the SHA-256 of the request's content. Spec determines the hashed fields and
@@ -53,17 +53,17 @@ func (f Fingerprint) check() error {
 	return nil
 }
 
-// Seal is a hash of a request's exact body and group: see [SealOf]. The zero Seal means
-// no seal.
+// ExactHash is a hash of a request's exact body and group: see [ExactHashOf]. The zero
+// ExactHash means no seal.
 //
-// If a claim has the key and the [Fingerprint] of a record, but another Seal, it is the
+// If a claim has the key and the [Fingerprint] of a record, but another ExactHash, it is the
 // same request in other bytes, usually another encoding. Stores then set [Outcome.Drift],
-// unless one of the two Seals is zero.
-type Seal [sha256.Size]byte
+// unless one of the two hashes is zero.
+type ExactHash [sha256.Size]byte
 
-// SealOf returns the SHA-256 of body and group, each preceded by its length as eight
+// ExactHashOf returns the SHA-256 of body and group, each preceded by its length as eight
 // bytes in big-endian order.
-func SealOf(body []byte, group string) Seal { return sum(body, []byte(group)) }
+func ExactHashOf(body []byte, group string) ExactHash { return sum(body, []byte(group)) }
 
 func sum(parts ...[]byte) [sha256.Size]byte {
 	h := sha256.New()

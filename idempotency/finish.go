@@ -6,7 +6,7 @@ import (
 )
 
 // Ref identifies a granted claim by its fence, a number that the store gives to no other
-// claim. The next claim of the key gets a greater fence. A claim granted as [Renewed] is
+// claim. The next claim of the key gets a greater fence. A claim granted as [DecisionRenewed] is
 // not a new claim: it keeps its fence.
 //
 // Pass the fence to the target of a side effect, if the target can refuse smaller fences.
@@ -31,18 +31,18 @@ func (r Ref) Check() error {
 type Proof uint8
 
 const (
-	// NoProof: there is no proof, so an attempt under this claim may have taken effect.
+	// ProofNone: there is no proof, so an attempt under this claim may have taken effect.
 	// The lease ends now, and the outcome of the operation stays unknown.
-	NoProof Proof = iota
+	ProofNone Proof = iota
 
-	// ProvenForClaim: no attempt under this claim took effect. The status becomes
-	// [Failed]. If an attempt under an earlier claim may have taken effect, the status
-	// stays [Running].
-	ProvenForClaim
+	// ProofForClaim: no attempt under this claim took effect. The status becomes
+	// [StatusFailed]. If an attempt under an earlier claim may have taken effect, the status
+	// stays [StatusRunning].
+	ProofForClaim
 
-	// ProvenForAll: no attempt under any claim of the operation took effect. The status
-	// becomes [Failed].
-	ProvenForAll
+	// ProofForAll: no attempt under any claim of the operation took effect. The status
+	// becomes [StatusFailed].
+	ProofForAll
 )
 
 // Failure describes an attempt without a result: see [FailedWith].
@@ -56,8 +56,8 @@ type Failure struct {
 
 // Check returns nil, or an [*InvalidError] naming the invalid field.
 func (f Failure) Check() error {
-	if f.Proof > ProvenForAll {
-		return &InvalidError{Field: "Failure.Proof", Rule: fmt.Sprintf("%d, want NoProof, ProvenForClaim or ProvenForAll", f.Proof)}
+	if f.Proof > ProofForAll {
+		return &InvalidError{Field: "Failure.Proof", Rule: fmt.Sprintf("%d, want ProofNone, ProofForClaim or ProofForAll", f.Proof)}
 	}
 	return checkText("Failure.Reason", f.Reason, MaxReason)
 }
@@ -89,11 +89,11 @@ func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
 func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
 
 // Released takes back a claim whose operation did not begin. The lease ends. The status
-// becomes the status before the claim, or [Absent] if the record had expired. A [Failed]
+// becomes the status before the claim, or [StatusAbsent] if the record had expired. A [StatusFailed]
 // record also gets back its old Created and Expires. Fence and Attempts do not change.
 func Released() Ending { return Ending{kind: released} }
 
-// Extended is for implementations of [Store.Extend]. With this Ending, [Finish] does not
+// Extended is for implementations of [Store.Extend]. With this Ending, [ApplyEnding] does not
 // end the claim. It sets LeaseUntil to now + lease, but never to an earlier time.
 func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
 
@@ -131,28 +131,28 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the new length of the lease and true if t was made by [Extended].
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish applies the ending t to the claim identified by ref, at the time `now`, and
+// ApplyEnding applies the ending t to the claim identified by ref, at the time `now`, and
 // returns the resulting record. The parameter `found` is the record in the store, or the
-// zero Record. Finish is the only definition of the rules for endings, as [Decide] is for
+// zero Record. ApplyEnding is the only definition of the rules for endings, as [Decide] is for
 // claims.
 //
 // A claim can be ended or extended even after its lease, until another claimant is
-// granted a claim of the key. An ending with [NoProof] ends only the lease: the claimant
+// granted a claim of the key. An ending with [ProofNone] ends only the lease: the claimant
 // can still end the claim in another way.
 //
-// If the claim has ended and the record may be the result of an earlier call with t, Finish
-// returns nil. Some different endings have the same result: for example, Finish returns nil
-// for [Released] after [FailedWith] with [ProvenForAll]. If the claim has ended in another
-// way, the store has granted a later claim of the key, or the store has no record, Finish
+// If the claim has ended and the record may be the result of an earlier call with t, ApplyEnding
+// returns nil. Some different endings have the same result: for example, ApplyEnding returns nil
+// for [Released] after [FailedWith] with [ProofForAll]. If the claim has ended in another
+// way, the store has granted a later claim of the key, or the store has no record, ApplyEnding
 // returns a [*StaleClaimError]. In these cases only ReadAt changes.
-func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
+func ApplyEnding(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found
 	r.ReadAt = now
 	if found.Fence != ref.Fence {
 		return r, stale(found, ref)
 	}
-	if found.Status != Running || found.Token == (Token{}) {
+	if found.Status != StatusRunning || found.Token == (Token{}) {
 		if !isRepeat(found, t) {
 			return r, stale(found, ref)
 		}
@@ -160,21 +160,21 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	}
 	switch t.kind {
 	case completed:
-		r.Status, r.Result, r.Reason = Succeeded, t.result, ""
-		r.DoubtSince, r.Prior = time.Time{}, Prior{}
+		r.Status, r.Result, r.Reason = StatusSucceeded, t.result, ""
+		r.DoubtSince, r.Prior = time.Time{}, PriorState{}
 		r.Token = Token{}
 	case failedWith:
 		r.Reason = t.failure.Reason
 		switch {
-		case t.failure.Proof == NoProof:
+		case t.failure.Proof == ProofNone:
 			// Only the lease ends. The claimant keeps the token, so it may still complete
 			// or fail the claim.
 			r.LeaseUntil = earlier(r.LeaseUntil, now)
-		case t.failure.Proof == ProvenForClaim && found.Prior.Status == Running:
+		case t.failure.Proof == ProofForClaim && found.Prior.Status == StatusRunning:
 			r.LeaseUntil = earlier(r.LeaseUntil, now)
 			r.Token = Token{}
 		default:
-			r.Status, r.DoubtSince, r.Prior = Failed, time.Time{}, Prior{}
+			r.Status, r.DoubtSince, r.Prior = StatusFailed, time.Time{}, PriorState{}
 			r.Token = Token{}
 		}
 	case extended:
@@ -185,30 +185,30 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 		r.Token = Token{}
 		r.LeaseUntil = earlier(r.LeaseUntil, now)
 		switch found.Prior.Status {
-		case Running:
-		case Failed:
-			r.Status, r.DoubtSince = Failed, time.Time{}
+		case StatusRunning:
+		case StatusFailed:
+			r.Status, r.DoubtSince = StatusFailed, time.Time{}
 			r.Created, r.Expires = found.Prior.Created, found.Prior.Expires
-			r.Prior = Prior{}
+			r.Prior = PriorState{}
 		default:
-			r.Status, r.DoubtSince = Absent, time.Time{}
-			r.Prior = Prior{}
+			r.Status, r.DoubtSince = StatusAbsent, time.Time{}
+			r.Prior = PriorState{}
 		}
 	}
 	return r, nil
 }
 
 // isRepeat reports whether the record `found` may be the result of an earlier call of
-// [Finish] with the same ending t. The caller has checked that the record's last claim has
+// [ApplyEnding] with the same ending t. The caller has checked that the record's last claim has
 // ended.
 func isRepeat(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:
-		return found.Status == Succeeded && found.Result.Hash() == t.result.Hash()
+		return found.Status == StatusSucceeded && found.Result.Hash() == t.result.Hash()
 	case failedWith:
-		return t.failure.Proof != NoProof && (found.Status == Failed || found.Status == Running && t.failure.Proof == ProvenForClaim)
+		return t.failure.Proof != ProofNone && (found.Status == StatusFailed || found.Status == StatusRunning && t.failure.Proof == ProofForClaim)
 	case released:
-		return found.Status != Succeeded
+		return found.Status != StatusSucceeded
 	default:
 		return false
 	}
@@ -222,5 +222,5 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func stale(found Record, ref Ref) error {
-	return &StaleClaimError{Place: placeOf(ref.Key), Fence: ref.Fence, Found: found.Fence, Status: found.Status}
+	return &StaleClaimError{RedactedKey: redacted(ref.Key), Fence: ref.Fence, Found: found.Fence, Status: found.Status}
 }

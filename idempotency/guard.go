@@ -61,14 +61,14 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 type Request struct {
 	Key         Key
 	Fingerprint Fingerprint
-	Seal        Seal
+	ExactHash   ExactHash
 	Group       string
 	Body        []byte
 	Dataset     Dataset
 
 	// Recompute computes the fingerprint of a stored request by the method that
 	// Fingerprint.Spec names. Only programs that have changed this method need Recompute:
-	// see [ClaimAcross].
+	// see [ClaimAcrossSpecs].
 	Recompute func(Record) (Fingerprint, error)
 }
 
@@ -90,51 +90,51 @@ type Answer struct {
 	Record Record
 }
 
-// NotDone marks the error of an operation that certainly had no effect. [Guard.Do]
+// NoEffect marks the error of an operation that certainly had no effect. [Guard.Do]
 // records the operation as failed, so the operation may run again. Any other error leaves
-// the outcome unknown. NotDone returns nil for a nil error.
+// the outcome unknown. NoEffect returns nil for a nil error.
 //
 // Do returns the error without the mark. An operation that itself calls Do must call
-// NotDone for its own error, if it had no effect.
-func NotDone(err error) error {
+// NoEffect for its own error, if it had no effect.
+func NoEffect(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &notDoneError{err}
+	return &noEffectError{err}
 }
 
-type notDoneError struct{ err error }
+type noEffectError struct{ err error }
 
-// withoutMarker returns err without the mark of NotDone ("no effect"). The caller of Do
+// withoutMarker returns err without the mark of NoEffect ("no effect"). The caller of Do
 // may itself be an operation and return this error. With the mark, the caller's operation
 // would wrongly count as without effect.
 func withoutMarker(err error) error {
-	var marker *notDoneError
+	var marker *noEffectError
 	if !errors.As(err, &marker) {
 		return err
 	}
 	return &unmarkedError{err}
 }
 
-// unmarkedError wraps an error and hides that NotDone marked it.
+// unmarkedError wraps an error and hides that NoEffect marked it.
 type unmarkedError struct{ err error }
 
 func (e *unmarkedError) Error() string { return e.err.Error() }
 
-// Is searches the wrapped errors like [errors.Is], but ignores the mark of NotDone.
+// Is searches the wrapped errors like [errors.Is], but ignores the mark of NoEffect.
 func (e *unmarkedError) Is(target error) bool {
-	_, marker := target.(*notDoneError)
+	_, marker := target.(*noEffectError)
 	return !marker && errors.Is(e.err, target)
 }
 
-// As searches the wrapped errors like [errors.As], but ignores the mark of NotDone.
+// As searches the wrapped errors like [errors.As], but ignores the mark of NoEffect.
 func (e *unmarkedError) As(target any) bool {
-	_, marker := target.(**notDoneError)
+	_, marker := target.(**noEffectError)
 	return !marker && errors.As(e.err, target)
 }
 
-func (e *notDoneError) Error() string { return "no effect: " + e.err.Error() }
-func (e *notDoneError) Unwrap() error { return e.err }
+func (e *noEffectError) Error() string { return "no effect: " + e.err.Error() }
+func (e *noEffectError) Unwrap() error { return e.err }
 
 // Do claims the key of r in the store, runs f, and stores its result. If the operation
 // has already succeeded, Do returns the stored result instead.
@@ -150,19 +150,19 @@ func (e *notDoneError) Unwrap() error { return e.err }
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown.
-//   - An error wrapped by [NotDone]: the operation failed and may run again.
+//   - An error wrapped by [NoEffect]: the operation failed and may run again.
 //   - Another error, or a panic: the outcome is unknown, and the lease ends. The next
 //     call runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
 //
 // The argument `claimed` is the store's answer to the claim. With the following decisions,
 // an earlier run may have taken effect, and f must use the Body in claimed.Record:
 //
-//   - [Reclaimed]: the lease of an earlier claimant had ended.
-//   - [Renewed]: the store confirmed only Do's second try of the claim. The first try may
-//     have been granted as Reclaimed.
+//   - [DecisionReclaimed]: the lease of an earlier claimant had ended.
+//   - [DecisionRenewed]: the store confirmed only Do's second try of the claim. The first try may
+//     have been granted as DecisionReclaimed.
 //
 // If f did not run, Do returns a [*ConflictError], [*InProgressError],
-// [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError] or
+// [*UnresolvedError], [*IncomparableError], [*CapacityError], [*QuotaError], [*StoreError] or
 // [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
 // and returns the context's error.
 //
@@ -175,7 +175,7 @@ func (e *notDoneError) Unwrap() error { return e.err }
 func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, claimed Outcome) (Result, error)) (Answer, error) {
 	policy := g.config.Policy.config
 	c := Claim{
-		Key: r.Key, Token: NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Group: r.Group, Body: r.Body,
+		Key: r.Key, Token: NewToken(), Fingerprint: r.Fingerprint, ExactHash: r.ExactHash, Group: r.Group, Body: r.Body,
 		Terms: g.config.Policy.Terms(), Resend: policy.Resend, Dataset: r.Dataset,
 	}
 	if err := c.Check(); err != nil {
@@ -185,14 +185,14 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	out, err := g.claimKey(ctx, c, r.Recompute)
 	var invalid *InvalidError
 	switch {
-	case err != nil && (out.Decision == Unjudged || errors.As(err, &invalid)):
+	case err != nil && (out.Decision == DecisionIncomparable || errors.As(err, &invalid)):
 		return Answer{Record: out.Record}, err
 	case err != nil:
 		return g.runUnclaimed(ctx, r, f, err)
 	}
 	g.count(out)
 	answer := Answer{Drift: out.Drift, Record: out.Record}
-	if out.Decision == Duplicate {
+	if out.Decision == DecisionDuplicate {
 		answer.Duplicate, answer.Result = true, out.Record.Result
 		return answer, nil
 	}
@@ -210,7 +210,7 @@ func (g *Guard) claimKey(ctx context.Context, c Claim, recompute func(Record) (F
 	var unconfirmed error
 	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {
 		bounded, cancel := context.WithTimeout(claiming, g.config.Policy.config.StoreTimeout)
-		out, err := ClaimAcross(bounded, g.config.Store, c, recompute)
+		out, err := ClaimAcrossSpecs(bounded, g.config.Store, c, recompute)
 		cancel()
 		switch ambiguous := errors.Is(err, ErrAmbiguous); {
 		case err == nil || unconfirmed == nil && !ambiguous:
@@ -229,7 +229,7 @@ func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f 
 	running, cancel := g.clock.WithDeadline(ctx, leaseEnd, nil)
 	defer cancel()
 	if err := running.Err(); err != nil { // the caller's context, or the lease, ended during the claim
-		err = fmt.Errorf("idempotency: not run: %v: the caller or the lease ended before: %w", placeOf(out.Record.Key), err)
+		err = fmt.Errorf("idempotency: not run: %v: the caller or the lease ended before: %w", redacted(out.Record.Key), err)
 		return Result{}, errors.Join(err, g.finish(ctx, out, Released()))
 	}
 	returned := false
@@ -240,7 +240,7 @@ func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f 
 	}()
 	result, err = f(running, out)
 	returned = true
-	var refuted *notDoneError
+	var refuted *noEffectError
 	isRefuted := errors.As(err, &refuted)
 	err = withoutMarker(err)
 	if err == nil {
@@ -254,7 +254,7 @@ func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f 
 	}
 	failure := Failure{Reason: "the outcome is unknown"}
 	if isRefuted {
-		failure = Failure{Proof: ProvenForClaim, Reason: "no effect"}
+		failure = Failure{Proof: ProofForClaim, Reason: "no effect"}
 	}
 	if storeErr := g.finish(ctx, out, FailedWith(failure)); storeErr != nil {
 		return result, errors.Join(err, storeErr)
@@ -279,7 +279,7 @@ func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 // runUnclaimed handles an error of the store: GuardConfig.FailOpen decides whether the
 // operation f runs without a claim. If FailOpen is nil or ctx has ended, f does not run.
 func (g *Guard) runUnclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
-	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
+	closed := &StoreError{RedactedKey: redacted(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {
 		return Answer{}, closed
 	}
@@ -302,15 +302,15 @@ func (g *Guard) count(out Outcome) {
 		g.stats.Drifts++
 	}
 	switch out.Decision {
-	case New, Renewed, Reclaimed:
+	case DecisionNew, DecisionRenewed, DecisionReclaimed:
 		g.stats.Originals++
-	case Duplicate:
+	case DecisionDuplicate:
 		g.stats.Duplicates++
-	case Conflict:
+	case DecisionConflict:
 		g.stats.Conflicts++
-	case InProgress:
+	case DecisionInProgress:
 		g.stats.InProgress++
-	case Unresolved:
+	case DecisionUnresolved:
 		g.stats.Unresolved++
 	default:
 	}

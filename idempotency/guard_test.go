@@ -39,7 +39,7 @@ func newGuard(t testing.TB, store idempotency.Store, change func(*idempotency.Po
 func request(value, body string) idempotency.Request {
 	return idempotency.Request{
 		Key:         idempotency.Key{Scope: "tenant", Operation: "pay", Value: value},
-		Fingerprint: idempotency.FingerprintOf("pay/1", []byte(body)), Body: []byte(body), Seal: idempotency.SealOf([]byte(body), ""),
+		Fingerprint: idempotency.FingerprintOf("pay/1", []byte(body)), Body: []byte(body), ExactHash: idempotency.ExactHashOf([]byte(body), ""),
 	}
 }
 
@@ -72,7 +72,7 @@ func TestGuardRunsOnce(t *testing.T) {
 		t.Fatalf("got %+v, %v", first, err)
 	}
 	again := request("1", "a")
-	again.Seal = idempotency.SealOf([]byte("a "), "")
+	again.ExactHash = idempotency.ExactHashOf([]byte("a "), "")
 	second, err := g.Do(ctx, again, never(t))
 	if err != nil || !second.Duplicate || !second.Drift || string(second.Result.Response) != "paid" {
 		t.Errorf("got %+v, %v, want the stored result with drift", second, err)
@@ -87,7 +87,7 @@ func TestGuardRunsOnce(t *testing.T) {
 }
 
 // After a failed run, the next call runs the operation if the error proves that there was
-// no effect (NotDone), or if the policy allows a second run.
+// no effect (NoEffect), or if the policy allows a second run.
 func TestGuardAfterAFailure(t *testing.T) {
 	refused := errors.New("refused")
 	for _, tc := range []struct {
@@ -97,8 +97,8 @@ func TestGuardAfterAFailure(t *testing.T) {
 		f      func(context.Context, idempotency.Outcome) (idempotency.Result, error)
 		next   string // part of the next call's error, or "run" if its operation runs
 	}{
-		{"no effect", 0, false, returnsError(idempotency.NotDone(refused)), "run"},
-		{"no effect, wrapped", 0, false, returnsError(fmt.Errorf("pay: %w", idempotency.NotDone(refused))), "run"},
+		{"no effect", 0, false, returnsError(idempotency.NoEffect(refused)), "run"},
+		{"no effect, wrapped", 0, false, returnsError(fmt.Errorf("pay: %w", idempotency.NoEffect(refused))), "run"},
 		{"unknown", 0, false, returnsError(refused), "outcome of pay"},
 		{"unknown, within the window", 5 * time.Minute, false, returnsError(refused), "run"},
 		{"unknown, run again by policy", 0, true, returnsError(refused), "run"},
@@ -250,7 +250,7 @@ func TestGuardRepeatsWhatWasNotConfirmed(t *testing.T) {
 	g := newGuard(t, store, nil)
 	store.lose.Store(1)
 	answer, err := g.Do(t.Context(), request("1", "a"), func(_ context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
-		if claimed.Decision != idempotency.Renewed {
+		if claimed.Decision != idempotency.DecisionRenewed {
 			t.Errorf("the repeated claim is %v, want renewed", claimed.Decision)
 		}
 		store.lose.Store(1)
@@ -292,7 +292,7 @@ func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
 	if _, err := g.Do(ctx, request("1", "a"), never(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	if r, err := memory.Lookup(t.Context(), request("1", "a").Key); err != nil || r[0].Status != idempotency.Absent {
+	if r, err := memory.Lookup(t.Context(), request("1", "a").Key); err != nil || r[0].Status != idempotency.StatusAbsent {
 		t.Errorf("the record is %v, %v, want none", r[0].Status, err)
 	}
 	if _, err := g.Do(t.Context(), request("1", "a"), returns("r")); err != nil {
@@ -393,9 +393,9 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	}
 	without := later("a")
 	without.Recompute = nil
-	var unjudged *idempotency.UnjudgedError
+	var unjudged *idempotency.IncomparableError
 	if _, err := g.Do(t.Context(), without, never(t)); !errors.As(err, &unjudged) || unjudged.Stored != "pay/1" {
-		t.Errorf("got %v, want an UnjudgedError that names pay/1", err)
+		t.Errorf("got %v, want an IncomparableError that names pay/1", err)
 	}
 	broken := errors.New("cannot decode")
 	without.Recompute = func(idempotency.Record) (idempotency.Fingerprint, error) { return idempotency.Fingerprint{}, broken }
@@ -443,7 +443,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// An inner operation returns an error marked with NotDone. The outer operation takes
+// An inner operation returns an error marked with NoEffect. The outer operation takes
 // effect, and then returns the same error. Its outcome must be unknown, not a failure.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
@@ -460,7 +460,7 @@ func TestNotDoneOfAnInnerGuard(t *testing.T) {
 		effects := 0
 		pay := func(ctx context.Context, _ idempotency.Outcome) (idempotency.Result, error) {
 			effects++
-			_, err := inner.Do(ctx, request("inner", "a"), returnsError(errors.Join(idempotency.NotDone(refused), io.EOF)))
+			_, err := inner.Do(ctx, request("inner", "a"), returnsError(errors.Join(idempotency.NoEffect(refused), io.EOF)))
 			if !errors.Is(err, refused) || !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "refused") {
 				t.Errorf("%s: got %v, want all errors of the inner operation", name, err)
 			}

@@ -21,7 +21,7 @@ type Memory struct {
 	Capacity int
 
 	// Quota is the largest number of unfinished operations of one scope: see
-	// [DefaultQuota]. Claims beyond Quota get the decision [OverQuota]. 0 means
+	// [DefaultQuota]. Claims beyond Quota get the decision [DecisionOverQuota]. 0 means
 	// DefaultQuota(Capacity), or unlimited without a Capacity. Set it before the first
 	// call.
 	Quota int64
@@ -73,10 +73,10 @@ func (m *Memory) claim(c Claim) Outcome {
 		return NewOutcome(d, found.clone(), c)
 	}
 	if !ok && m.Capacity > 0 && len(m.records) >= m.Capacity {
-		return Outcome{Decision: Full}
+		return Outcome{Decision: DecisionFull}
 	}
-	if quota := m.quota(); d == New && quota > 0 && m.unfinished[c.Key.Scope] >= quota {
-		return Outcome{Decision: OverQuota, Quota: quota}
+	if quota := m.quota(); d == DecisionNew && quota > 0 && m.unfinished[c.Key.Scope] >= quota {
+		return Outcome{Decision: DecisionOverQuota, Quota: quota}
 	}
 	m.fence++
 	r := Grant(found, c, d, m.fence, now).clone()
@@ -98,8 +98,8 @@ func (m *Memory) put(id KeyID, r Record) {
 	if m.records == nil {
 		m.records, m.unfinished = map[KeyID]Record{}, map[string]int64{}
 	}
-	switch before := m.records[id].Status == Running; {
-	case before == (r.Status == Running):
+	switch before := m.records[id].Status == StatusRunning; {
+	case before == (r.Status == StatusRunning):
 	case before:
 		if m.unfinished[r.Key.Scope]--; m.unfinished[r.Key.Scope] == 0 {
 			delete(m.unfinished, r.Key.Scope)
@@ -124,7 +124,7 @@ func (m *Memory) Finish(ctx context.Context, ref Ref, t Ending) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := ref.Key.ID()
-	r, err := Finish(m.records[id], ref, t, m.now())
+	r, err := ApplyEnding(m.records[id], ref, t, m.now())
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (m *Memory) Lookup(ctx context.Context, keys ...Key) ([]Record, error) {
 	now := m.now()
 	out := make([]Record, len(keys))
 	for i, k := range keys {
-		if r := m.records[k.ID()]; r.Status != Absent {
+		if r := m.records[k.ID()]; r.Status != StatusAbsent {
 			out[i] = r.clone()
 		}
 		out[i].Key, out[i].ReadAt = k, now
@@ -197,7 +197,7 @@ func (m *Memory) Purge(ctx context.Context) (int, error) {
 	defer m.mu.Unlock()
 	n, now := 0, m.now()
 	for id, r := range m.records {
-		if r.Expired(now) || r.Status == Absent {
+		if r.Expired(now) || r.Status == StatusAbsent {
 			delete(m.records, id)
 			n++
 		}

@@ -44,7 +44,7 @@ type PolicyConfig struct {
 	Window time.Duration
 
 	// Resend repeats an operation with an unknown outcome even outside its window. By
-	// default the operation is [Unresolved] and does not run.
+	// default the operation is [DecisionUnresolved] and does not run.
 	Resend bool
 
 	// Rate is the number of new operations a second. Capacity is the store's maximum

@@ -7,6 +7,6 @@ const leastQuota = 64
 // capacity, and at least 64.
 //
 // A quota limits the unfinished operations of one scope. An operation counts while its
-// status is [Running], however long this takes. Without a quota, one tenant with failing
+// status is [StatusRunning], however long this takes. Without a quota, one tenant with failing
 // requests could fill the store for all tenants.
 func DefaultQuota(capacity int64) int64 { return max(leastQuota, capacity/6) }

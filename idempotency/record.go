@@ -11,31 +11,31 @@ import (
 type Status uint8
 
 const (
-	// Absent: the store has no record, or only a released claim of the key.
-	Absent Status = iota
+	// StatusAbsent: the store has no record, or only a released claim of the key.
+	StatusAbsent Status = iota
 
-	// Running: a claim was granted, and [Store.Finish] has not yet recorded whether the
+	// StatusRunning: a claim was granted, and [Store.Finish] has not yet recorded whether the
 	// operation took effect. The attempt may be over.
-	Running
+	StatusRunning
 
-	// Succeeded: the operation took effect; the record has the result.
-	Succeeded
+	// StatusSucceeded: the operation took effect; the record has the result.
+	StatusSucceeded
 
-	// Failed: the operation provably had no effect. It may run again.
-	Failed
+	// StatusFailed: the operation provably had no effect. It may run again.
+	StatusFailed
 )
 
 // String returns the status as written by SQL stores: "absent", "in_progress",
 // "succeeded" or "failed".
 func (s Status) String() string {
 	switch s {
-	case Absent:
+	case StatusAbsent:
 		return "absent"
-	case Running:
+	case StatusRunning:
 		return "in_progress"
-	case Succeeded:
+	case StatusSucceeded:
 		return "succeeded"
-	case Failed:
+	case StatusFailed:
 		return "failed"
 	default:
 		return fmt.Sprintf("Status(%d)", uint8(s))
@@ -46,17 +46,17 @@ func (s Status) String() string {
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a status from a store's record: a text of [Status.String]. An empty
-// text, and "released", are Absent.
+// text, and "released", are StatusAbsent.
 func (s *Status) UnmarshalText(text []byte) error {
 	switch string(text) {
 	case "", "released", "absent":
-		*s = Absent
+		*s = StatusAbsent
 	case "in_progress":
-		*s = Running
+		*s = StatusRunning
 	case "succeeded":
-		*s = Succeeded
+		*s = StatusSucceeded
 	case "failed":
-		*s = Failed
+		*s = StatusFailed
 	default:
 		return &InvalidError{Field: "Status", Found: fmt.Sprintf("%q", text), Rule: "want absent, in_progress, succeeded or failed"}
 	}
@@ -134,11 +134,11 @@ type Record struct {
 
 	Fingerprint Fingerprint
 
-	// Seal, Group and Body come from the last claim granted as [New]. Later claims
-	// granted as [Renewed] or [Reclaimed] do not change them.
-	Seal  Seal
-	Group string
-	Body  []byte
+	// ExactHash, Group and Body come from the last claim granted as [DecisionNew]. Later claims
+	// granted as [DecisionRenewed] or [DecisionReclaimed] do not change them.
+	ExactHash ExactHash
+	Group     string
+	Body      []byte
 
 	Status Status
 
@@ -150,7 +150,7 @@ type Record struct {
 	Fence int64
 
 	// Attempts counts the granted claims of the key. The count begins again at 1 after
-	// the record has expired or was released to [Absent].
+	// the record has expired or was released to [StatusAbsent].
 	Attempts int64
 
 	// LeaseUntil is the end of the lease. From then on, another claimant may take the
@@ -165,13 +165,13 @@ type Record struct {
 	// is never safe.
 	ResendUntil time.Time
 
-	// Result is set if Status is [Succeeded].
+	// Result is set if Status is [StatusSucceeded].
 	Result Result
 
 	// Reason is the reason of the last [Failure].
 	Reason string
 
-	// Created is the time of the last [New] claim that was not released. Expires is
+	// Created is the time of the last [DecisionNew] claim that was not released. Expires is
 	// Created plus the TTL, or zero for a permanent record. Only succeeded and failed
 	// records expire.
 	Created, Expires time.Time
@@ -179,29 +179,29 @@ type Record struct {
 	Dataset Dataset
 
 	// Prior is for stores: the values that the record gets back if the claim is released.
-	Prior Prior
+	Prior PriorState
 
 	// ReadAt is the time of the store's read or write of the record.
 	ReadAt time.Time
 }
 
-// Prior holds values of a record from before the last claim granted as [New] or
-// [Reclaimed]. If this claim ends with [Released], the record gets the values back.
-type Prior struct {
+// PriorState holds values of a record from before the last claim granted as [DecisionNew] or
+// [DecisionReclaimed]. If this claim ends with [Released], the record gets the values back.
+type PriorState struct {
 	Status           Status
-	Created, Expires time.Time // zero unless Status is Failed
+	Created, Expires time.Time // zero unless Status is StatusFailed
 }
 
 // Expired reports whether the record has ended at the time `now`: the operation succeeded
-// or failed, and Expires is set and not after now. A claim of the key is then [New].
+// or failed, and Expires is set and not after now. A claim of the key is then [DecisionNew].
 func (r Record) Expired(now time.Time) bool {
-	return (r.Status == Succeeded || r.Status == Failed) && !r.Expires.IsZero() && !now.Before(r.Expires)
+	return (r.Status == StatusSucceeded || r.Status == StatusFailed) && !r.Expires.IsZero() && !now.Before(r.Expires)
 }
 
 // Equal reports whether all fields except ReadAt are equal.
 func (r Record) Equal(o Record) bool {
 	return r.Key == o.Key && r.Generation == o.Generation && r.Fingerprint == o.Fingerprint &&
-		r.Seal == o.Seal && r.Group == o.Group && bytes.Equal(r.Body, o.Body) &&
+		r.ExactHash == o.ExactHash && r.Group == o.Group && bytes.Equal(r.Body, o.Body) &&
 		r.Status == o.Status && r.Token == o.Token && r.Fence == o.Fence && r.Attempts == o.Attempts &&
 		r.LeaseUntil.Equal(o.LeaseUntil) && r.DoubtSince.Equal(o.DoubtSince) && r.ResendUntil.Equal(o.ResendUntil) &&
 		r.Result.Hash() == o.Result.Hash() && r.Reason == o.Reason &&

@@ -37,7 +37,7 @@ func (r Resolution) Check() error {
 
 // Resolve records the outcome of an unresolved operation. The parameter `found` is the
 // operation's record from [Store.Lookup]. The parameter t is [Completed], or [FailedWith]
-// with [ProvenForAll].
+// with [ProofForAll].
 //
 // After the lookup and before the call:
 //
@@ -50,29 +50,29 @@ func (r Resolution) Check() error {
 // [*StaleClaimError], or an [*InProgressError] during the other claimant's lease.
 //
 // After a crash, or an error wrapping [ErrAmbiguous], look the record up: t may be
-// recorded. If the record's Status is still [Running], call Resolve again. Resolve's own
+// recorded. If the record's Status is still [StatusRunning], call Resolve again. Resolve's own
 // claim may block the key for up to a minute.
 func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
 	switch failure, failed := t.Failure(); {
-	case failed && failure.Proof != ProvenForAll:
-		return &InvalidError{Field: "Ending.Failure.Proof", Rule: "not ProvenForAll; an operation whose outcome is unknown stays unresolved"}
+	case failed && failure.Proof != ProofForAll:
+		return &InvalidError{Field: "Ending.Failure.Proof", Rule: "not ProofForAll; an operation whose outcome is unknown stays unresolved"}
 	case t.kind == released:
 		return &InvalidError{Field: "Ending", Rule: "Released; an operation whose outcome is unknown cannot be as before it"}
 	}
-	if found.Status != Running {
+	if found.Status != StatusRunning {
 		return stale(found, Ref{Key: found.Key, Fence: found.Fence})
 	}
 	out, err := s.Claim(ctx, Claim{
-		Key: found.Key, Token: NewToken(), Fingerprint: found.Fingerprint, Seal: found.Seal, Group: found.Group, Body: found.Body,
+		Key: found.Key, Token: NewToken(), Fingerprint: found.Fingerprint, ExactHash: found.ExactHash, Group: found.Group, Body: found.Body,
 		Terms: Terms{Lease: time.Minute, TTL: Forever}, Resend: true, Dataset: found.Dataset,
 	})
 	if err != nil {
 		return err
 	}
-	if out.Decision == Reclaimed && out.Record.Generation == found.Generation && out.Record.Attempts == found.Attempts+1 {
+	if out.Decision == DecisionReclaimed && out.Record.Generation == found.Generation && out.Record.Attempts == found.Attempts+1 {
 		return s.Finish(ctx, out.Ref(), t)
 	}
 	// Another attempt began or ended after the caller's lookup, so t may be wrong.

@@ -23,7 +23,7 @@ func unresolvedStore(t *testing.T) (store *idempotency.Memory, claim idempotency
 	}
 	out, err := store.Claim(t.Context(), claim)
 	require.NoError(t, err)
-	require.Equal(t, idempotency.New, out.Decision)
+	require.Equal(t, idempotency.DecisionNew, out.Decision)
 	now = now.Add(time.Minute)
 	return store, claim, &now
 }
@@ -35,7 +35,7 @@ func lookUp(t *testing.T, store idempotency.Store, key idempotency.Key) idempote
 	return records[0]
 }
 
-var noEffect = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "not in the queue"})
+var noEffect = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "not in the queue"})
 
 func TestResolve(t *testing.T) {
 	for _, c := range []struct {
@@ -44,8 +44,8 @@ func TestResolve(t *testing.T) {
 		want idempotency.Status
 		then idempotency.Decision
 	}{
-		{"it took effect", idempotency.Completed(idempotency.Result{MessageID: "m-1"}), idempotency.Succeeded, idempotency.Duplicate},
-		{"it did not", noEffect, idempotency.Failed, idempotency.New},
+		{"it took effect", idempotency.Completed(idempotency.Result{MessageID: "m-1"}), idempotency.StatusSucceeded, idempotency.DecisionDuplicate},
+		{"it did not", noEffect, idempotency.StatusFailed, idempotency.DecisionNew},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store, claim, _ := unresolvedStore(t)
@@ -71,7 +71,7 @@ func TestResolveTooLate(t *testing.T) {
 		claim.Token, claim.Resend = idempotency.NewToken(), true
 		out, err := store.Claim(t.Context(), claim)
 		require.NoError(t, err)
-		require.Equal(t, idempotency.Reclaimed, out.Decision)
+		require.Equal(t, idempotency.DecisionReclaimed, out.Decision)
 		return out
 	}
 	t.Run("it runs again", func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestResolveTooLate(t *testing.T) {
 		again(t, store, claim)
 		*clock = clock.Add(time.Minute)
 		require.ErrorIs(t, idempotency.Resolve(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
-		require.Equal(t, idempotency.Running, lookUp(t, store, claim.Key).Status)
+		require.Equal(t, idempotency.StatusRunning, lookUp(t, store, claim.Key).Status)
 		assert.NoError(t, idempotency.Resolve(t.Context(), store, lookUp(t, store, claim.Key), noEffect), "with what is found out now")
 	})
 	t.Run("it was resolved", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestResolveTooLate(t *testing.T) {
 		store, claim, _ := unresolvedStore(t)
 		out := again(t, store, claim)
 		require.NoError(t, store.Finish(t.Context(), out.Ref(), idempotency.Released()))
-		require.ErrorIs(t, store.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll})), idempotency.ErrStaleClaim)
+		require.ErrorIs(t, store.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll})), idempotency.ErrStaleClaim)
 		assert.NoError(t, idempotency.Resolve(t.Context(), store, lookUp(t, store, claim.Key), noEffect))
 	})
 }
@@ -114,7 +114,7 @@ func TestResolveWantsProof(t *testing.T) {
 		{},
 		idempotency.Released(),
 		idempotency.FailedWith(idempotency.Failure{}),
-		idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim}),
+		idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim}),
 	} {
 		var invalid *idempotency.InvalidError
 		require.ErrorAs(t, idempotency.Resolve(context.Background(), store, found, t1), &invalid)

@@ -10,7 +10,7 @@ import (
 // Store remembers claims. Every implementation promises:
 //
 //   - Claims and endings have the results of the functions [Decide], [Grant] and
-//     [Finish].
+//     [ApplyEnding].
 //   - Each call of Claim, Finish and Extend is atomic. All calls are linearizable.
 //   - A change is durable before the call returns nil.
 //   - Time is the store's time, not the caller's, unless the store documents another
@@ -40,7 +40,7 @@ type Store interface {
 	ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error)
 
 	// Finish ends a granted claim with [Completed], [FailedWith] or [Released]. The
-	// record changes as the package's function [Finish] defines. Repeating the call is
+	// record changes as the package's function [ApplyEnding] defines. Repeating the call is
 	// harmless.
 	//
 	// If another claimant took the claim over, or the claim ended in another way, Finish
@@ -82,12 +82,12 @@ type Writer interface {
 	// Endings and claims are independent of each other, like concurrent calls.
 	//
 	// failures[i] is the error of endings[i]. err is the claims' error.
-	Write(ctx context.Context, endings []Finishing, claims []Claim) (failures []error, outcomes []Outcome, err error)
+	Write(ctx context.Context, endings []ClaimEnding, claims []Claim) (failures []error, outcomes []Outcome, err error)
 }
 
-// Finishing holds the two arguments of one call of [Store.Finish]: the granted claim to
+// ClaimEnding holds the two arguments of one call of [Store.Finish]: the granted claim to
 // end and the way in which it ends.
-type Finishing struct {
+type ClaimEnding struct {
 	Ref    Ref
 	Ending Ending
 }
@@ -104,7 +104,7 @@ type Filter struct {
 // Match reports whether the filter selects the record. Absent records, including released
 // records, are never selected.
 func (f Filter) Match(r Record) bool {
-	if r.Status == Absent || f.Scope != "" && f.Scope != r.Key.Scope || f.Operation != "" && f.Operation != r.Key.Operation {
+	if r.Status == StatusAbsent || f.Scope != "" && f.Scope != r.Key.Scope || f.Operation != "" && f.Operation != r.Key.Operation {
 		return false
 	}
 	if !f.CreatedFrom.IsZero() && r.Created.Before(f.CreatedFrom) || !f.CreatedBefore.IsZero() && !r.Created.Before(f.CreatedBefore) {
@@ -118,25 +118,25 @@ func (f Filter) Match(r Record) bool {
 	return len(f.Statuses) == 0
 }
 
-// ClaimAcross is like s.Claim, for programs that have changed their method of computing
+// ClaimAcrossSpecs is like s.Claim, for programs that have changed their method of computing
 // fingerprints and therefore the method's name, [Fingerprint].Spec.
 //
-// If the record has another Spec than c, ClaimAcross calls the function `recompute` to
+// If the record has another Spec than c, ClaimAcrossSpecs calls the function `recompute` to
 // compute the fingerprint of the recorded request by the new method, usually from the
 // record's Body. If the result equals c.Fingerprint, the requests are equal, and
-// ClaimAcross claims the key again with the record's fingerprint. Otherwise the outcome is
-// [Conflict].
+// ClaimAcrossSpecs claims the key again with the record's fingerprint. Otherwise the outcome is
+// [DecisionConflict].
 //
-// An error of recompute is returned with the outcome [Unjudged]. If recompute is nil,
-// ClaimAcross returns the outcome Unjudged without an error.
-func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
+// An error of recompute is returned with the outcome [DecisionIncomparable]. If recompute is nil,
+// ClaimAcrossSpecs returns the outcome DecisionIncomparable without an error.
+func ClaimAcrossSpecs(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// The first claim may be Unjudged. The second claim then has the record's fingerprint,
-	// which can be compared. More claims are needed only if another caller stored another
-	// record between two claims.
+	// The first claim may be DecisionIncomparable. The second claim then has the record's
+	// fingerprint, which can be compared. More claims are needed only if another caller
+	// stored another record between two claims.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
-		if err != nil || out.Decision != Unjudged || recompute == nil {
+		if err != nil || out.Decision != DecisionIncomparable || recompute == nil {
 			return out, err
 		}
 		stored, err := recompute(out.Record)
@@ -144,7 +144,7 @@ func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (
 			return out, errors.Join(out.Err(c.Key), err)
 		}
 		if stored != own {
-			out.Decision = Conflict
+			out.Decision = DecisionConflict
 			return out, nil
 		}
 		c.Fingerprint = out.Record.Fingerprint

@@ -144,10 +144,10 @@ func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judg
 	}
 	records, err := v.config.Store.Lookup(ctx, r.Key)
 	if err != nil {
-		return Judgement{}, &StoreError{Place: placeOf(r.Key), Err: err}
+		return Judgement{}, &StoreError{RedactedKey: redacted(r.Key), Err: err}
 	}
 	found := records[0]
-	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, Seal: r.Seal, Resend: v.config.Policy.config.Resend}
+	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, ExactHash: r.ExactHash, Resend: v.config.Policy.config.Resend}
 	out := NewOutcome(Decide(found, c, found.ReadAt), found, c)
 	return v.judgement(r, out), out.Err(r.Key)
 }
@@ -165,7 +165,7 @@ func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(
 		return f(ctx, claimed)
 	})
 	if answer.Duplicate {
-		judgement = v.judgement(r, Outcome{Decision: Duplicate, Drift: answer.Drift, Record: answer.Record})
+		judgement = v.judgement(r, Outcome{Decision: DecisionDuplicate, Drift: answer.Drift, Record: answer.Record})
 	}
 	return judgement, answer, err
 }
@@ -190,14 +190,14 @@ func (v *Validator) request(supplied string, d Dataset) (Request, error) {
 		Dataset:     d,
 	}
 	if d.ArtifactChecksum != "" {
-		r.Seal = SealOf([]byte(d.ArtifactChecksum), "")
+		r.ExactHash = ExactHashOf([]byte(d.ArtifactChecksum), "")
 	}
 	return r, r.Key.Check()
 }
 
 func (v *Validator) judgement(r Request, out Outcome) Judgement {
 	judgement := Judgement{
-		Proceed: out.Decision.Granted(), IdempotencyKey: r.Key.Value, DuplicateDetected: out.Decision == Duplicate,
+		Proceed: out.Decision.Granted(), IdempotencyKey: r.Key.Value, DuplicateDetected: out.Decision == DecisionDuplicate,
 		Dataset: r.Dataset, Drift: out.Drift,
 	}
 	if judgement.Proceed {
@@ -205,7 +205,7 @@ func (v *Validator) judgement(r Request, out Outcome) Judgement {
 	} else if judgement.DuplicateDetected {
 		v.duplicates.Add(1)
 	}
-	if out.Record.Status != Absent {
+	if out.Record.Status != StatusAbsent {
 		judgement.FirstSeen = out.Record.Created
 	}
 	return judgement

@@ -137,7 +137,7 @@ func TestStoreSource(t *testing.T) {
 		require.NoError(t, err)
 		out, err := store.Claim(t.Context(), idempotency.Claim{
 			Key: idempotency.Key{Scope: "s\xff", Operation: "send", Value: id}, Token: idempotency.NewToken(),
-			Fingerprint: idempotency.FingerprintOf("test/1", []byte(m.Body)), Seal: idempotency.SealOf([]byte(m.Body), group), Group: group, Body: []byte(m.Body),
+			Fingerprint: idempotency.FingerprintOf("test/1", []byte(m.Body)), ExactHash: idempotency.ExactHashOf([]byte(m.Body), group), Group: group, Body: []byte(m.Body),
 			Terms:   idempotency.Terms{Lease: time.Minute, TTL: time.Hour, ResendFor: time.Minute},
 			Dataset: idempotency.Dataset{ID: "storms", Version: "v1.0.0"},
 		})
@@ -151,7 +151,7 @@ func TestStoreSource(t *testing.T) {
 	})
 	claim("y", "g", nil)
 	claim("x", "h", func(r idempotency.Ref) error {
-		return store.Finish(t.Context(), r, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll}))
+		return store.Finish(t.Context(), r, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll}))
 	})
 	claim("w", "g", func(r idempotency.Ref) error { return store.Finish(t.Context(), r, idempotency.Released()) })
 	s := replay.NewStore("the store", store, idempotency.Filter{})
@@ -191,7 +191,7 @@ func TestStoreSource(t *testing.T) {
 	assert.Equal(t, map[string]int{"delivered": 2}, report.SkippedFor)
 	assert.Equal(t, map[string][]string{"h": {"x"}}, sent(t, q))
 
-	filtered := scanned(t, replay.NewStore("the store", store, idempotency.Filter{Statuses: []idempotency.Status{idempotency.Failed}}))
+	filtered := scanned(t, replay.NewStore("the store", store, idempotency.Filter{Statuses: []idempotency.Status{idempotency.StatusFailed}}))
 	require.Len(t, filtered, 1)
 	for _, bad := range []string{"", "a.b", "!.b.c"} {
 		_, err := s.Fetch(t.Context(), []string{bad})

@@ -22,7 +22,7 @@ type store struct {
 
 // NewStore returns a source of the selected records of an idempotency store. An item has
 // the body and the group of the operation's first execution, and no attributes. If the
-// record's [idempotency.Seal] does not match them, the item has an Err and no message.
+// record's [idempotency.ExactHash] does not match them, the item has an Err and no message.
 //
 // An item has StatusDelivered if its operation succeeded, StatusPending if the operation
 // failed, and StatusInDoubt otherwise.
@@ -98,7 +98,7 @@ func (s *store) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 	out := make([]Item, len(records))
 	for i, r := range records {
 		out[i].Position = positions[i]
-		if r.Status != idempotency.Absent {
+		if r.Status != idempotency.StatusAbsent {
 			out[i] = s.item(r)
 		}
 	}
@@ -109,14 +109,14 @@ func (s *store) item(r idempotency.Record) Item {
 	it := Item{Position: formatKey(r.Key), Group: r.Group, MessageID: r.Result.MessageID}
 	it.Sent = Sent{From: r.Created}
 	switch r.Status {
-	case idempotency.Succeeded:
+	case idempotency.StatusSucceeded:
 		it.Status = StatusDelivered
-	case idempotency.Failed:
+	case idempotency.StatusFailed:
 		it.Status, it.Sent = StatusPending, Sent{}
-	case idempotency.Running:
+	case idempotency.StatusRunning:
 		it.Status = StatusInDoubt
 		it.Sent.From = r.DoubtSince
-	case idempotency.Absent:
+	case idempotency.StatusAbsent:
 	}
 	if it.Status != StatusPending {
 		// A record does not have the time at which its operation ended. Use the end of the
@@ -127,7 +127,7 @@ func (s *store) item(r idempotency.Record) Item {
 		it.Err = errors.New("it was stored without a body")
 		return it
 	}
-	if r.Seal != (idempotency.Seal{}) && r.Seal != idempotency.SealOf(r.Body, r.Group) {
+	if r.ExactHash != (idempotency.ExactHash{}) && r.ExactHash != idempotency.ExactHashOf(r.Body, r.Group) {
 		it.Err = errors.New("the seal is not that of the body and the group")
 		return it
 	}

@@ -82,14 +82,14 @@ const (
 // stateOf returns the state of the key with this record. For a key without an outcome,
 // the function idempotency.Decide finds the state at the time of the read, r.ReadAt.
 func stateOf(r idempotency.Record) string {
-	if r.Status != idempotency.Running {
+	if r.Status != idempotency.StatusRunning {
 		return r.Status.String()
 	}
-	next := idempotency.Claim{Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Group: r.Group}
+	next := idempotency.Claim{Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, ExactHash: r.ExactHash, Group: r.Group}
 	switch idempotency.Decide(r, next, r.ReadAt) {
-	case idempotency.InProgress:
+	case idempotency.DecisionInProgress:
 		return stateRunning
-	case idempotency.Unresolved:
+	case idempotency.DecisionUnresolved:
 		return stateUnresolved
 	}
 	return stateInDoubt
@@ -188,7 +188,7 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) error {
 	}
 	var statuses []idempotency.Status
 	if c.Unresolved {
-		statuses = append(statuses, idempotency.Running)
+		statuses = append(statuses, idempotency.StatusRunning)
 	}
 	return withStore(ctx, c.Database, func(store *sqlstore.Store) error {
 		out, unresolved, listed := newLineWriter(std.out), 0, 0

@@ -131,7 +131,7 @@ func (c *keysResolveCmd) run(ctx context.Context, std stdio) error {
 // completed send with this message ID.
 func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	if c.As == string(idempotency.ResolutionNoEffect) {
-		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: c.Reason}), nil
+		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: c.Reason}), nil
 	}
 	result := idempotency.Result{MessageID: c.MessageID, SequenceNumber: c.SequenceNumber}
 	if c.Response != "" {
@@ -158,7 +158,7 @@ func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, r
 		}
 		return targets, 0, err
 	}
-	for r, err := range c.Select.scan(ctx, store, idempotency.Running) {
+	for r, err := range c.Select.scan(ctx, store, idempotency.StatusRunning) {
 		switch receipt, ok := receipts.lookUp(r); {
 		case err != nil:
 			return nil, 0, err
@@ -215,9 +215,9 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 // just read again.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
-	want := idempotency.Succeeded
+	want := idempotency.StatusSucceeded
 	if _, completed := t.ending.Result(); !completed {
-		want = idempotency.Failed
+		want = idempotency.StatusFailed
 	}
 	switch {
 	case found.Status == want:

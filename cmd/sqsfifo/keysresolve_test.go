@@ -73,7 +73,7 @@ func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 			}
 			outcome, err := store.Claim(t.Context(), again)
 			require.NoError(t, err)
-			require.Equal(t, idempotency.Reclaimed, outcome.Decision)
+			require.Equal(t, idempotency.DecisionReclaimed, outcome.Decision)
 		}
 		require.Eventually(t, func() bool {
 			found, err := store.Lookup(t.Context(), idempotency.Key{Scope: "tenant-7", Operation: "payments.create", Value: "a"})

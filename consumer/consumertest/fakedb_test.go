@@ -137,7 +137,7 @@ func (f fakeTxStore) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Clai
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if by := f.d.locked[c.Key]; by != 0 && by != id {
-		return idempotency.Outcome{Decision: idempotency.InProgress}, nil
+		return idempotency.Outcome{Decision: idempotency.DecisionInProgress}, nil
 	}
 	found := f.d.records[c.Key]
 	decision := idempotency.Decide(found, c, time.Now())
@@ -163,6 +163,6 @@ func (f fakeTxStore) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency
 	if record.Fence != ref.Fence {
 		return idempotency.ErrStaleClaim
 	}
-	record.Status, record.Result, record.Token = idempotency.Succeeded, result, idempotency.Token{}
+	record.Status, record.Result, record.Token = idempotency.StatusSucceeded, result, idempotency.Token{}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestWebhooksOfTheGuide(t *testing.T) {
 	booked, down := 0, true
 	book := func(context.Context, webhook) error {
 		if down {
-			return idempotency.NotDone(errors.New("the books are closed"))
+			return idempotency.NoEffect(errors.New("the books are closed"))
 		}
 		booked++
 		return nil
@@ -68,7 +68,7 @@ func TestWebhooksOfTheGuide(t *testing.T) {
 			Key:         idempotency.Key{Scope: "provider", Operation: "webhooks.handle", Value: event.ID},
 			Fingerprint: idempotency.FingerprintOf("webhook/1", event.Body),
 		}, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
-			return idempotency.Result{}, book(ctx, event) // if book had no effect, wrap its error in idempotency.NotDone
+			return idempotency.Result{}, book(ctx, event) // if book had no effect, wrap its error in idempotency.NoEffect
 		})
 		return answer, err
 	}

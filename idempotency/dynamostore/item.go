@@ -32,8 +32,8 @@ func itemOf(r idempotency.Record, version idempotency.Token) item {
 	it.number("generation", r.Generation)
 	it.text("fingerprint_spec", r.Fingerprint.Spec)
 	it.bytes("request_hash", r.Fingerprint.Sum[:])
-	if r.Seal != (idempotency.Seal{}) {
-		it.bytes("body_hash", r.Seal[:])
+	if r.ExactHash != (idempotency.ExactHash{}) {
+		it.bytes("body_hash", r.ExactHash[:])
 	}
 	it.bytes("message_group", []byte(r.Group))
 	it.bytes("body", r.Body)
@@ -58,7 +58,7 @@ func itemOf(r idempotency.Record, version idempotency.Token) item {
 	if r.Dataset.ReplaySafe {
 		it.number("replay_safe", 1)
 	}
-	if r.Prior.Status != idempotency.Absent {
+	if r.Prior.Status != idempotency.StatusAbsent {
 		it.text("prior_status", r.Prior.Status.String())
 	}
 	it.time("prior_created_at", r.Prior.Created)
@@ -104,16 +104,16 @@ func (it item) result(r idempotency.Result) {
 func (it item) removal(r idempotency.Record) {
 	from := r.ReadAt
 	switch {
-	case r.Status == idempotency.Running || r.Status != idempotency.Absent && r.Expires.IsZero():
+	case r.Status == idempotency.StatusRunning || r.Status != idempotency.StatusAbsent && r.Expires.IsZero():
 		return
-	case r.Status != idempotency.Absent && r.Expires.After(from):
+	case r.Status != idempotency.StatusAbsent && r.Expires.After(from):
 		from = r.Expires
 	}
 	it.number("remove_at", from.Add(keepFor).Unix()+1)
 }
 
 func statusText(s idempotency.Status) string {
-	if s == idempotency.Absent {
+	if s == idempotency.StatusAbsent {
 		return "released"
 	}
 	return s.String()
@@ -129,7 +129,7 @@ func (it item) parse() (r idempotency.Record, version idempotency.Token, err err
 	r.Key = idempotency.Key{Scope: string(p.bytes("scope")), Operation: p.text("operation_type"), Value: string(p.bytes("key"))}
 	r.Generation, r.Fingerprint.Spec = p.number("generation"), p.text("fingerprint_spec")
 	p.into("request_hash", r.Fingerprint.Sum[:])
-	p.into("body_hash", r.Seal[:])
+	p.into("body_hash", r.ExactHash[:])
 	r.Group, r.Body = string(p.bytes("message_group")), p.bytes("body")
 	r.Result = idempotency.Result{Response: p.bytes("response"), MessageID: p.text("message_id"), SequenceNumber: p.text("sequence_number")}
 	r.Status = p.status("status")
@@ -142,7 +142,7 @@ func (it item) parse() (r idempotency.Record, version idempotency.Token, err err
 		ID: p.text("dataset_id"), Version: p.text("version"), SourceURI: p.text("source_uri"),
 		ArtifactChecksum: p.text("artifact_checksum"), CARELabel: p.text("care_label"), ReplaySafe: p.number("replay_safe") == 1,
 	}
-	r.Prior = idempotency.Prior{Status: p.status("prior_status"), Created: p.time("prior_created_at"), Expires: p.time("prior_expires_at")}
+	r.Prior = idempotency.PriorState{Status: p.status("prior_status"), Created: p.time("prior_created_at"), Expires: p.time("prior_expires_at")}
 	if p.err == nil && (version == idempotency.Token{} || r.Fence <= 0) {
 		p.err = errors.New("no version_token or no fence")
 	}

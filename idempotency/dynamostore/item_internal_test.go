@@ -51,11 +51,11 @@ func TestItem(t *testing.T) {
 	at := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 1000, time.UTC) }
 	r := idempotency.Record{
 		Key: idempotency.Key{Scope: "s\x00", Operation: "o", Value: "\xff"}, Generation: 2, Fingerprint: idempotency.FingerprintOf("f/1", nil),
-		Seal: idempotency.SealOf(nil, "g"), Group: "g", Body: []byte("b"), Status: idempotency.Running, Token: idempotency.NewToken(),
+		ExactHash: idempotency.ExactHashOf(nil, "g"), Group: "g", Body: []byte("b"), Status: idempotency.StatusRunning, Token: idempotency.NewToken(),
 		Fence: 3, Attempts: 4, LeaseUntil: at(1), DoubtSince: at(2), ResendUntil: at(3), Reason: "r", Created: at(4), Expires: at(5),
 		Result:  idempotency.Result{Response: []byte("x"), MessageID: "m", SequenceNumber: "n"},
 		Dataset: idempotency.Dataset{ID: "1", Version: "2", SourceURI: "3", ArtifactChecksum: "4", CARELabel: "5", ReplaySafe: true},
-		Prior:   idempotency.Prior{Status: idempotency.Failed, Created: at(6), Expires: at(7)},
+		Prior:   idempotency.PriorState{Status: idempotency.StatusFailed, Created: at(6), Expires: at(7)},
 	}
 	want := idempotency.NewToken()
 	got, version, err := itemOf(r, want).parse()

@@ -27,7 +27,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 		return nil, fmt.Errorf("dynamostore: lookup: %w", err)
 	}
 	for i := range records {
-		if records[i].Status == idempotency.Absent {
+		if records[i].Status == idempotency.StatusAbsent {
 			records[i] = idempotency.Record{Key: keys[i], ReadAt: records[i].ReadAt}
 		}
 	}

@@ -125,7 +125,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	// Once the variable `granted` is set, a put may have changed the record, so an error
 	// is ambiguous.
 	failed := func(err error) (idempotency.Outcome, error) {
-		if granted.Decision != idempotency.Undecided {
+		if granted.Decision != idempotency.DecisionNone {
 			return idempotency.Outcome{}, ambiguous(err)
 		}
 		return idempotency.Outcome{}, fmt.Errorf("dynamostore: nothing was claimed: %w", err)
@@ -147,7 +147,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 			return idempotency.NewOutcome(d, found, c), nil
 		}
 		var fence int64
-		if d != idempotency.Renewed {
+		if d != idempotency.DecisionRenewed {
 			if fence, err = s.draw(ctx, id); err != nil {
 				return failed(err)
 			}
@@ -165,7 +165,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	}
 	// At each of the attempts, another call changed the record between the read and the
 	// put.
-	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
+	return idempotency.Outcome{Decision: idempotency.DecisionInProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
 // slacken adapts a claim's terms to clocks that differ by up to Config.Slack. A client
@@ -265,7 +265,7 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 			}
 			return fmt.Errorf("dynamostore: nothing was changed: %w", err)
 		}
-		r, err := idempotency.Finish(found, ref, t, s.now())
+		r, err := idempotency.ApplyEnding(found, ref, t, s.now())
 		if err != nil && wrote {
 			// An earlier put of this call may have succeeded and caused err: after a lost
 			// answer, DynamoDB refuses the SDK's repetition.
@@ -274,7 +274,7 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		if err != nil {
 			return err
 		}
-		if found.Equal(r) && found.Status != idempotency.Running { // already finished
+		if found.Equal(r) && found.Status != idempotency.StatusRunning { // already finished
 			return nil
 		}
 		made, err := s.put(ctx, itemOf(r, idempotency.NewToken()), version)

@@ -72,15 +72,15 @@ func TestSlack(t *testing.T) {
 		return s
 	}
 	const slack = 2 * time.Second
-	claim(t, at(0), claimOf("a"), idempotency.New)
-	claim(t, at(time.Minute+slack-time.Microsecond), claimOf("a"), idempotency.InProgress) // just before the end of the one-minute lease
-	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Unresolved)
-	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
+	claim(t, at(0), claimOf("a"), idempotency.DecisionNew)
+	claim(t, at(time.Minute+slack-time.Microsecond), claimOf("a"), idempotency.DecisionInProgress) // just before the end of the one-minute lease
+	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.DecisionUnresolved)
+	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.DecisionReclaimed)
 	c := claimOf("b")
 	// ResendFor is shorter than the slack of 2 s, so the store permits no second run.
 	c.Terms.ResendFor = time.Second
-	claim(t, at(0), c, idempotency.New)
-	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Unresolved)
+	claim(t, at(0), c, idempotency.DecisionNew)
+	claim(t, at(2*time.Minute), claimOf("b"), idempotency.DecisionUnresolved)
 }
 
 func TestOpen(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSizes(t *testing.T) {
 	invalid("Claim.Body", err)
 	_, err = s.ClaimBatch(t.Context(), []idempotency.Claim{claimOf("a"), big})
 	invalid("claims[1].Claim.Body", err)
-	out := claim(t, s, claimOf("a"), idempotency.New)
+	out := claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	invalid("Result.Response", s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: big.Body})))
 
 	// The largest accepted record fits into an item.
@@ -139,7 +139,7 @@ func TestSizes(t *testing.T) {
 	c.Body = make([]byte, dynamostore.MaxBytes)
 	f := letters(idempotency.MaxField)
 	c.Dataset = idempotency.Dataset{ID: f, Version: f, SourceURI: f, ArtifactChecksum: f, CARELabel: f}
-	out = claim(t, s, c, idempotency.New)
+	out = claim(t, s, c, idempotency.DecisionNew)
 	if err := s.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{Reason: letters(idempotency.MaxReason)})); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestRemoval(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out := claim(t, s, claimOf("a"), idempotency.New)
+	out := claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	removal(false, "running")
 	settle(s.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{})))
 	removal(false, "in doubt")
@@ -183,7 +183,7 @@ func TestRemoval(t *testing.T) {
 	removal(true, "released")
 	c := claimOf("a")
 	c.Terms.TTL = idempotency.Forever
-	out = claim(t, s, c, idempotency.New)
+	out = claim(t, s, c, idempotency.DecisionNew)
 	removal(false, "released and claimed")
 	settle(s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{})))
 	removal(false, "succeeded for ever")
@@ -212,7 +212,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := s.Claim(context.WithValue(t.Context(), callKey{}, 1), claimOf("a"))
-	if err != nil || out.Decision != idempotency.New || out.Record.Attempts != 1 {
+	if err != nil || out.Decision != idempotency.DecisionNew || out.Record.Attempts != 1 {
 		t.Fatalf("claim: got %v, %v, want new", out, err)
 	}
 	if err := s.Finish(context.WithValue(t.Context(), callKey{}, 2), out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
@@ -223,7 +223,7 @@ func TestLostAnswers(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d answers were lost, want 2", n)
 	}
-	claim(t, s, claimOf("a"), idempotency.Duplicate)
+	claim(t, s, claimOf("a"), idempotency.DecisionDuplicate)
 }
 
 type callKey struct{}
@@ -245,7 +245,7 @@ func TestFences(t *testing.T) {
 	}
 	for i, step := range []time.Duration{0, 0, -time.Hour, 2 * time.Hour} {
 		now = now.Add(step)
-		out := claim(t, s, claimOf("a"), idempotency.New)
+		out := claim(t, s, claimOf("a"), idempotency.DecisionNew)
 		want := now.UnixMilli() + int64(i)
 		switch i {
 		case 2:

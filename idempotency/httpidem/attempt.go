@@ -24,7 +24,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	defer func() {
 		// After a panic, record "no effect" before Guard.Do records an unknown outcome.
 		// Only the first counts.
-		if !returned && state.notDone.Load() {
+		if !returned && state.noEffect.Load() {
 			e.recordNoEffect(ctx, claimed)
 		}
 	}()
@@ -32,11 +32,11 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	returned = true
 	e.late = ctx.Err() != nil
 	e.silent = e.written.finish()
-	e.judgement = judge(e.written.status, state.notDone.Load(), e.late)
+	e.judgement = judge(e.written.status, state.noEffect.Load(), e.late)
 	switch e.judgement {
 	case noEffect:
 		e.seen.Ended = e.statusWithoutResult(claimed, noEffect)
-		return idempotency.Result{}, idempotency.NotDone(errNoEffect)
+		return idempotency.Result{}, idempotency.NoEffect(errNoEffect)
 	case unknown:
 		return idempotency.Result{}, errUnknown
 	default:
@@ -50,16 +50,16 @@ func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement)
 	// In a transaction, a run without a stored answer has no effect, because the
 	// transaction is rolled back. Prior.Status is Running if an earlier run may have had
 	// an effect.
-	if (v == noEffect || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
-		return idempotency.Failed
+	if (v == noEffect || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.StatusRunning {
+		return idempotency.StatusFailed
 	}
-	return idempotency.Running
+	return idempotency.StatusRunning
 }
 
 func (e *exchange) recordNoEffect(ctx context.Context, claimed idempotency.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Policy.Config().StoreTimeout)
 	defer cancel()
-	if e.session.Finish(ctx, claimed.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "no effect"})) == nil {
+	if e.session.Finish(ctx, claimed.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim, Reason: "no effect"})) == nil {
 		e.seen.Ended = e.statusWithoutResult(claimed, noEffect)
 	}
 }

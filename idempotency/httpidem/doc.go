@@ -21,7 +21,7 @@
 //	handler                              key afterwards            a repetition gets
 //	any status but those below           succeeded                 the stored answer, Idempotency-Replayed: true
 //	401, 403, 408, 409, 425, 429         failed, not stored        a new run
-//	[NotDone], whatever the status       failed, not stored        a new run
+//	[MarkNoEffect], whatever the status  failed, not stored        a new run
 //	500 and above, panic, time-out       in doubt                  409 [OutcomeUnknown]
 //	the same, in a [Transaction]         rolled back               a new run
 //

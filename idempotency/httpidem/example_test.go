@@ -90,13 +90,13 @@ func principal(r *http.Request) string {
 	return ""
 }
 
-// A handler fails before it has any effect and calls NotDone, so its client may repeat
-// the request. Without NotDone, the repetition would be refused.
-func ExampleNotDone() {
+// A handler fails before it has any effect and calls MarkNoEffect, so its client may repeat
+// the request. Without MarkNoEffect, the repetition would be refused.
+func ExampleMarkNoEffect() {
 	bankIsUp := false
 	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !bankIsUp {
-			httpidem.NotDone(r.Context())
+			httpidem.MarkNoEffect(r.Context())
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

@@ -55,7 +55,7 @@ func (e *exchange) serve(keys []string) error {
 		}
 		return e.refuse(p, err)
 	}
-	e.seen.Place = idempotency.Place{Scope: e.key.Scope, Operation: e.key.Operation, ID: e.key.ID()}
+	e.seen.Place = idempotency.RedactedKey{Scope: e.key.Scope, Operation: e.key.Operation, ID: e.key.ID()}
 	if p, err := e.readBody(); err != nil {
 		return e.refuse(p, err)
 	}

@@ -138,12 +138,12 @@ func TestReplay(t *testing.T) {
 			s := g.server(t, tc.handler)
 			first := mustDo(t, s, request(s.URL, "k", "b"))
 			synced(t, g, 1)
-			if first.replayed() || g.last(t).Ended != idempotency.Succeeded || !g.last(t).Retained {
+			if first.replayed() || g.last(t).Ended != idempotency.StatusSucceeded || !g.last(t).Retained {
 				t.Fatalf("got %+v, %+v, want a stored first answer", first, g.last(t))
 			}
 			second := mustDo(t, s, request(s.URL, `"k"`, "b"))
 			synced(t, g, 2)
-			if !second.replayed() || g.last(t).Decision != idempotency.Duplicate {
+			if !second.replayed() || g.last(t).Decision != idempotency.DecisionDuplicate {
 				t.Fatalf("got %+v, want a replay", second)
 			}
 			second.header.Del("Idempotency-Replayed")

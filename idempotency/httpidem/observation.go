@@ -6,7 +6,7 @@ import "github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 type Observation struct {
 	// Place names the key's scope and operation, with a hash instead of the key's value.
 	// It is zero without a valid key or a scope.
-	Place idempotency.Place
+	Place idempotency.RedactedKey
 
 	// Decision is the decision of the claim, or Undecided without a claim.
 	Decision idempotency.Decision

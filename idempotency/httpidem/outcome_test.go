@@ -31,9 +31,9 @@ func TestEveryStatus(t *testing.T) {
 		return stored
 	}
 	for _, mode := range []struct {
-		name        string
-		notDone, tx bool
-	}{{"store", false, false}, {"NotDone", true, false}, {"transaction", false, true}} {
+		name         string
+		noEffect, tx bool
+	}{{"store", false, false}, {"MarkNoEffect", true, false}, {"transaction", false, true}} {
 		t.Run(mode.name, func(t *testing.T) {
 			g := newRig(func(c *httpidem.Config) {
 				if mode.tx {
@@ -43,8 +43,8 @@ func TestEveryStatus(t *testing.T) {
 			runs := 0
 			h := g.handler(t, func(w http.ResponseWriter, r *http.Request) {
 				runs++
-				if mode.notDone {
-					httpidem.NotDone(r.Context())
+				if mode.noEffect {
+					httpidem.MarkNoEffect(r.Context())
 				}
 				var status int
 				_, _ = fmt.Sscan(r.URL.Query().Get("status"), &status)
@@ -53,7 +53,7 @@ func TestEveryStatus(t *testing.T) {
 			})
 			for status := 200; status <= 999; status++ {
 				want := want(status)
-				if mode.notDone || mode.tx && want == doubt {
+				if mode.noEffect || mode.tx && want == doubt {
 					want = again
 				}
 				runs = 0
@@ -66,11 +66,11 @@ func TestEveryStatus(t *testing.T) {
 				second := serve(h, request(url, key, "b"))
 				var got string
 				switch {
-				case runs == 1 && second.replayed() && second.status == status && second.body == first.body && ended == idempotency.Succeeded:
+				case runs == 1 && second.replayed() && second.status == status && second.body == first.body && ended == idempotency.StatusSucceeded:
 					got = stored
-				case runs == 2 && !second.replayed() && second.status == status && ended == idempotency.Failed:
+				case runs == 2 && !second.replayed() && second.status == status && ended == idempotency.StatusFailed:
 					got = again
-				case runs == 1 && second.status == http.StatusConflict && second.problem() == httpidem.OutcomeUnknown && ended == idempotency.Running:
+				case runs == 1 && second.status == http.StatusConflict && second.problem() == httpidem.OutcomeUnknown && ended == idempotency.StatusRunning:
 					got = doubt
 				default:
 					t.Fatalf("%d: %d runs, ended %v, the second answer was %+v", status, runs, ended, second)
@@ -91,20 +91,20 @@ func bodyOf(status int) string {
 }
 
 // A panic breaks the connection, as in net/http, and leaves the key in doubt unless the
-// handler called NotDone.
+// handler called MarkNoEffect.
 func TestPanic(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		notDone bool
-		tx      bool
-		value   any
-		runs    int
-		ended   idempotency.Status
+		name     string
+		noEffect bool
+		tx       bool
+		value    any
+		runs     int
+		ended    idempotency.Status
 	}{
-		{"panic", false, false, "p", 1, idempotency.Running},
-		{"abort", false, false, http.ErrAbortHandler, 1, idempotency.Running},
-		{"NotDone", true, false, "p", 2, idempotency.Failed},
-		{"transaction", false, true, "p", 2, idempotency.Failed},
+		{"panic", false, false, "p", 1, idempotency.StatusRunning},
+		{"abort", false, false, http.ErrAbortHandler, 1, idempotency.StatusRunning},
+		{"MarkNoEffect", true, false, "p", 2, idempotency.StatusFailed},
+		{"transaction", false, true, "p", 2, idempotency.StatusFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(func(c *httpidem.Config) {
@@ -116,8 +116,8 @@ func TestPanic(t *testing.T) {
 			s := g.server(t, func(w http.ResponseWriter, r *http.Request) {
 				if runs++; runs == 1 {
 					_, _ = io.WriteString(w, "half an ans")
-					if tc.notDone {
-						httpidem.NotDone(r.Context())
+					if tc.noEffect {
+						httpidem.MarkNoEffect(r.Context())
 					}
 					panic(tc.value)
 				}
@@ -184,12 +184,12 @@ func TestTimeOut(t *testing.T) {
 		}, 504, httpidem.TimedOut, 1},
 		{"nothing happened", false, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-			httpidem.NotDone(r.Context())
+			httpidem.MarkNoEffect(r.Context())
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, 503, "", 2},
 		{"nothing happened, without an answer", false, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-			httpidem.NotDone(r.Context())
+			httpidem.MarkNoEffect(r.Context())
 		}, 504, httpidem.TimedOut, 2},
 		{"transaction", true, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, httpidem.TimedOut, 2},
 	} {
@@ -335,13 +335,13 @@ func TestRecordedBeforeTheFirstByte(t *testing.T) {
 		return records[0].Status
 	}
 	h := g.handler(t, func(w http.ResponseWriter, _ *http.Request) {
-		if got := status(); got != idempotency.Running {
+		if got := status(); got != idempotency.StatusRunning {
 			t.Errorf("in the handler: %v, want in_progress", got)
 		}
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 	})
 	w := &watcher{onWrite: func() {
-		if got := status(); got != idempotency.Succeeded {
+		if got := status(); got != idempotency.StatusSucceeded {
 			t.Errorf("at the first byte: %v, want succeeded", got)
 		}
 	}}
@@ -380,7 +380,7 @@ func TestStoreFails(t *testing.T) {
 	if got.status != http.StatusServiceUnavailable || got.problem() != httpidem.StoreUnavailable || got.header.Get("Retry-After") == "" || runs != 0 {
 		t.Errorf("no claim: got %+v after %d runs", got, runs)
 	}
-	if o := g.last(t); !errors.Is(o.Err, errDown) || o.Ended != idempotency.Absent {
+	if o := g.last(t); !errors.Is(o.Err, errDown) || o.Ended != idempotency.StatusAbsent {
 		t.Errorf("observed %+v, want the store's error", o)
 	}
 	f.claim, f.complete = nil, func(idempotency.Result) error { return errDown }
@@ -388,7 +388,7 @@ func TestStoreFails(t *testing.T) {
 	if got.status != http.StatusInternalServerError || got.problem() != httpidem.OutcomeUnknown || runs != 1 {
 		t.Errorf("no completion: got %+v after %d runs, want 500 and not the answer", got, runs)
 	}
-	if o := g.last(t); !errors.Is(o.Err, errDown) || o.Ended != idempotency.Running {
+	if o := g.last(t); !errors.Is(o.Err, errDown) || o.Ended != idempotency.StatusRunning {
 		t.Errorf("observed %+v, want the store's error, in doubt", o)
 	}
 	if got = serve(h, request("/", "k", "b")); got.problem() != httpidem.InProgress || runs != 1 {
@@ -398,14 +398,14 @@ func TestStoreFails(t *testing.T) {
 	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.StoreUnavailable || runs != 1 {
 		t.Errorf("full: got %+v after %d runs, want StoreUnavailable", got, runs)
 	}
-	if o := g.last(t); o.Decision != idempotency.Full {
+	if o := g.last(t); o.Decision != idempotency.DecisionFull {
 		t.Errorf("observed %v, want full", o.Decision)
 	}
 	g.store.Capacity, g.store.Quota = 0, 1
 	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.StoreUnavailable || runs != 1 {
 		t.Errorf("over quota: got %+v after %d runs, want StoreUnavailable", got, runs)
 	}
-	if o := g.last(t); o.Decision != idempotency.OverQuota {
+	if o := g.last(t); o.Decision != idempotency.DecisionOverQuota {
 		t.Errorf("observed %v, want over quota", o.Decision)
 	}
 }

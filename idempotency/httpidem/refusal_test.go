@@ -159,7 +159,7 @@ func TestAuthorize(t *testing.T) {
 	if len(asked) != 0 {
 		t.Errorf("asked %d times before a replay", len(asked))
 	}
-	if got := serve(h, request("/", "k", "b")); !got.replayed() || len(asked) != 1 || asked[0].Status != idempotency.Succeeded || asked[0].Key.Value != "k" {
+	if got := serve(h, request("/", "k", "b")); !got.replayed() || len(asked) != 1 || asked[0].Status != idempotency.StatusSucceeded || asked[0].Key.Value != "k" {
 		t.Errorf("got %+v, asked with %+v", got, asked)
 	}
 	revoked = errors.New("contract ended: customer 77")

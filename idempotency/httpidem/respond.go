@@ -20,22 +20,22 @@ var storeUnavailable = problem{
 func (e *exchange) answerRun(err error) error {
 	if e.judgement == succeeded {
 		if err != nil {
-			e.seen.Ended = idempotency.Running
+			e.seen.Ended = idempotency.StatusRunning
 			return e.refuse(problem{
 				Type: OutcomeUnknown, Status: http.StatusInternalServerError, Title: "The outcome could not be recorded",
 				Detail: "The request may have taken effect. Send it again with the same key: it does not run twice.",
 			}, err)
 		}
-		e.seen.Ended, e.seen.Retained = idempotency.Succeeded, e.session.retained
+		e.seen.Ended, e.seen.Retained = idempotency.StatusSucceeded, e.session.retained
 	} else if err = e.session.finishErr; err != nil {
-		e.seen.Ended = idempotency.Running
+		e.seen.Ended = idempotency.StatusRunning
 	}
 	if e.late && (e.judgement == unknown && e.written.status < http.StatusInternalServerError || e.judgement == noEffect && e.silent) {
 		p := problem{
 			Type: TimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
 			Detail: "It may have taken effect. It does not run again under this key until that is known.",
 		}
-		if e.session.tx != nil || e.seen.Ended == idempotency.Failed {
+		if e.session.tx != nil || e.seen.Ended == idempotency.StatusFailed {
 			p.Detail = "Nothing was done. Send the request again with the same key."
 		}
 		return e.refuse(p, err)
@@ -59,7 +59,7 @@ func (e *exchange) answerRun(err error) error {
 func (e *exchange) explain(err error) error {
 	var (
 		conflict   *idempotency.ConflictError
-		unjudged   *idempotency.UnjudgedError
+		unjudged   *idempotency.IncomparableError
 		inProgress *idempotency.InProgressError
 		unresolved *idempotency.UnresolvedError
 		full       *idempotency.CapacityError
@@ -67,26 +67,26 @@ func (e *exchange) explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &unjudged):
-		e.seen.Decision = idempotency.Conflict
+		e.seen.Decision = idempotency.DecisionConflict
 		p := problem{Type: OtherPayload, Status: e.config.Rules.OtherPayload, Title: "The key was used for another request", Detail: "Use a new key for a new request."}
 		if unjudged != nil {
-			e.seen.Decision = idempotency.Unjudged
+			e.seen.Decision = idempotency.DecisionIncomparable
 			p.Detail = "It was used under another version of this service, whose requests cannot be compared. Use a new key."
 		}
 		return e.refuse(p, err)
 	case errors.As(err, &inProgress):
-		e.seen.Decision = idempotency.InProgress
+		e.seen.Decision = idempotency.DecisionInProgress
 		return e.refuseInProgress(inProgress)
 	case errors.As(err, &unresolved):
-		e.seen.Decision = idempotency.Unresolved
+		e.seen.Decision = idempotency.DecisionUnresolved
 		return e.refuse(problem{
 			Type: OutcomeUnknown, Status: http.StatusConflict, Title: "The outcome of an earlier request is unknown",
 			Detail: "A request with this key may have taken effect. It does not run again under this key until that is known.",
 		}, err)
 	case errors.As(err, &full):
-		e.seen.Decision = idempotency.Full
+		e.seen.Decision = idempotency.DecisionFull
 	case errors.As(err, &overQuota):
-		e.seen.Decision = idempotency.OverQuota
+		e.seen.Decision = idempotency.DecisionOverQuota
 	}
 	return e.refuse(storeUnavailable, err)
 }
@@ -112,7 +112,7 @@ func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 }
 
 func (e *exchange) replay(got idempotency.Answer) error {
-	e.seen.Decision = idempotency.Duplicate
+	e.seen.Decision = idempotency.DecisionDuplicate
 	if err := e.config.Authorize(e.withFreshBody(e.r.Context()), got.Record); err != nil {
 		return e.refuse(problem{Type: NotAuthorized, Status: http.StatusForbidden, Title: "The stored answer may not be read"}, err)
 	}

@@ -12,22 +12,22 @@ import (
 // run describes one call of the handler with a claimed key. The context of this call has
 // a pointer to the run, under runKey.
 type run struct {
-	claimed idempotency.Outcome
-	notDone atomic.Bool // NotDone was called
+	claimed  idempotency.Outcome
+	noEffect atomic.Bool // MarkNoEffect was called
 }
 
 type runKey struct{}
 
-// NotDone declares that this run had no effect and will have none. The request may then
+// MarkNoEffect declares that this run had no effect and will have none. The request may then
 // run again under its key, whatever the answer's status, even after a panic or a late
 // answer.
 //
-// Call NotDone with the request's context, or a derived one, once an effect is
+// Call MarkNoEffect with the request's context, or a derived one, once an effect is
 // impossible: after a rollback, or an error before the first write. Outside of a run
-// NotDone does nothing.
-func NotDone(ctx context.Context) {
+// MarkNoEffect does nothing.
+func MarkNoEffect(ctx context.Context) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
-		r.notDone.Store(true)
+		r.noEffect.Store(true)
 	}
 }
 
@@ -38,7 +38,8 @@ func NotDone(ctx context.Context) {
 // has a greater fence.
 //
 // With Window or Resend in the policy, this may be a second run. out.Decision is then
-// idempotency.Reclaimed or idempotency.Renewed, and the first run may have had an effect.
+// idempotency.DecisionReclaimed or idempotency.DecisionRenewed, and the first run may
+// have had an effect.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -57,10 +58,10 @@ const (
 )
 
 // judge returns the judgement for the status of the handler's answer. The parameter
-// `notDone` is true if the handler called NotDone. The parameter `late` is true if the
+// `marked` is true if the handler called MarkNoEffect. The parameter `late` is true if the
 // handler answered after the end of its context.
-func judge(status int, notDone, late bool) judgement {
-	if notDone {
+func judge(status int, marked, late bool) judgement {
+	if marked {
 		return noEffect
 	}
 	if late || status >= http.StatusInternalServerError {

@@ -146,9 +146,9 @@ func TestRunAgainByPolicy(t *testing.T) {
 		decision idempotency.Decision
 		ended    idempotency.Status
 	}{
-		{502, idempotency.New, idempotency.Running},
-		{429, idempotency.Reclaimed, idempotency.Running},
-		{201, idempotency.Reclaimed, idempotency.Succeeded},
+		{502, idempotency.DecisionNew, idempotency.StatusRunning},
+		{429, idempotency.DecisionReclaimed, idempotency.StatusRunning},
+		{201, idempotency.DecisionReclaimed, idempotency.StatusSucceeded},
 	} {
 		status = step.status
 		got := serve(h, request("/", "k", "b"))
@@ -191,10 +191,10 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// Outside of a run, NotDone does nothing and Claimed returns false.
+// Outside of a run, MarkNoEffect does nothing and Claimed returns false.
 func TestOutsideOfARun(t *testing.T) {
-	httpidem.NotDone(t.Context())
-	if out, ok := httpidem.Claimed(t.Context()); ok || out.Decision != idempotency.Undecided {
+	httpidem.MarkNoEffect(t.Context())
+	if out, ok := httpidem.Claimed(t.Context()); ok || out.Decision != idempotency.DecisionNone {
 		t.Errorf("got %+v, %v, want nothing", out, ok)
 	}
 }

@@ -30,7 +30,7 @@ local decision
 if found.status == '' or found.status == 'released' or expired then
   decision = 'new'
 elseif found.fingerprint_spec ~= spec then
-  decision = 'unjudged'
+  decision = 'incomparable'
 elseif found.request_hash ~= hash then
   decision = 'conflict'
 elseif found.status == 'failed' then

@@ -12,7 +12,7 @@
 // claim and each ending is one Lua script over one record: atomic, timed by the server's
 // clock, and fsynced before the server answers. [Open] refuses server settings that may
 // lose or evict acknowledged writes, unless [Config.AllowLoss] is set. A record in doubt
-// never expires. A server with full memory refuses new keys ([idempotency.Full]) but still
+// never expires. A server with full memory refuses new keys ([idempotency.DecisionFull]) but still
 // records the results of running operations.
 //
 // # Limits
@@ -60,7 +60,7 @@
 //
 // A batch is a pipeline, not a transaction: after an error, some claims may have been
 // granted. The driver repeats calls without an answer; a repeated claim may return
-// [idempotency.Renewed] instead of [idempotency.New].
+// [idempotency.DecisionRenewed] instead of [idempotency.DecisionNew].
 //
 // # Keys
 //

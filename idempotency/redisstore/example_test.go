@@ -38,7 +38,7 @@ func Example() {
 			fmt.Println("not paid:", out.Decision)
 			return
 		}
-		if out.Decision == idempotency.Duplicate {
+		if out.Decision == idempotency.DecisionDuplicate {
 			fmt.Printf("%s: %s\n", out.Decision, out.Record.Result.Response)
 			return
 		}

@@ -1,4 +1,4 @@
--- An ending: idempotency.Finish for a claim without an ending. In all other cases the
+-- An ending: idempotency.ApplyEnding for a claim without an ending. In all other cases the
 -- script returns the record, and the caller decides.
 -- KEYS: record.
 -- ARGV: fence, 'completed', response, message_id, sequence_number

@@ -28,7 +28,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 		return nil, fmt.Errorf("redisstore: lookup: %w", err)
 	}
 	for i := range records {
-		if records[i].Status == idempotency.Absent {
+		if records[i].Status == idempotency.StatusAbsent {
 			records[i] = idempotency.Record{Key: keys[i], ReadAt: records[i].ReadAt}
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 			for i, r := range records {
 				// The pattern of SCAN may also match records of stores with other
 				// prefixes. Skip such records.
-				ours := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name
+				ours := r.Status != idempotency.StatusAbsent && s.nameOf(r.Key).record == page[i].name
 				if ours && f.Match(r) && !yield(r, nil) {
 					return
 				}

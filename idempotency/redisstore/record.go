@@ -116,7 +116,7 @@ func parseRecord(values []string, readAt string) (idempotency.Record, error) {
 	}
 	r.Fingerprint.Spec = p.text()
 	p.bytes(r.Fingerprint.Sum[:])
-	p.bytes(r.Seal[:])
+	p.bytes(r.ExactHash[:])
 	r.Group, r.Body = p.text(), p.content()
 	r.Result = idempotency.Result{Response: p.content(), MessageID: p.text(), SequenceNumber: p.text()}
 	r.Status = p.status()
@@ -126,7 +126,7 @@ func parseRecord(values []string, readAt string) (idempotency.Record, error) {
 	r.Reason = p.text()
 	r.Created, r.Expires = p.time(), p.time()
 	r.Dataset = idempotency.Dataset{ID: p.text(), Version: p.text(), SourceURI: p.text(), ArtifactChecksum: p.text(), CARELabel: p.text(), ReplaySafe: p.text() == "1"}
-	r.Prior = idempotency.Prior{Status: p.status(), Created: p.time(), Expires: p.time()}
+	r.Prior = idempotency.PriorState{Status: p.status(), Created: p.time(), Expires: p.time()}
 	p.values = append(p.values, readAt)
 	r.ReadAt = p.time()
 	if p.err != nil {

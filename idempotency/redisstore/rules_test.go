@@ -73,12 +73,12 @@ func TestScriptsAreTheRules(t *testing.T) {
 				// Some endings end the lease at the server's time, which the test does
 				// not know exactly. Copy it from the record.
 				now := records[0].ReadAt
-				next, wantErr := idempotency.Finish(model, ref, transition, now)
+				next, wantErr := idempotency.ApplyEnding(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {
 					next.LeaseUntil = records[0].LeaseUntil
 				}
-				if next.Status == idempotency.Absent {
-					// After a release, idempotency.Finish returns a record with LeaseUntil,
+				if next.Status == idempotency.StatusAbsent {
+					// After a release, idempotency.ApplyEnding returns a record with LeaseUntil,
 					// but the store returns a record without it.
 					next.LeaseUntil = time.Time{}
 				}
@@ -86,7 +86,7 @@ func TestScriptsAreTheRules(t *testing.T) {
 					t.Fatalf("seed %d: got %v, want %v, after %q", seed, err, wantErr, log)
 				}
 				model = next
-				if next.Status == idempotency.Absent {
+				if next.Status == idempotency.StatusAbsent {
 					if r := records[0]; !r.Equal(idempotency.Record{Key: key}) {
 						t.Fatalf("seed %d: got %+v, want nothing, after %q", seed, r, log)
 					}
@@ -105,8 +105,8 @@ func TestScriptsAreTheRules(t *testing.T) {
 	}
 	t.Logf("seed %d: %v", seed, seen)
 	for _, d := range []idempotency.Decision{
-		idempotency.New, idempotency.Renewed, idempotency.Reclaimed, idempotency.Duplicate, idempotency.Conflict,
-		idempotency.InProgress, idempotency.Unresolved, idempotency.Unjudged,
+		idempotency.DecisionNew, idempotency.DecisionRenewed, idempotency.DecisionReclaimed, idempotency.DecisionDuplicate, idempotency.DecisionConflict,
+		idempotency.DecisionInProgress, idempotency.DecisionUnresolved, idempotency.DecisionIncomparable,
 	} {
 		if seen[d.String()] == 0 {
 			t.Errorf("seed %d: no claim came to %v", seed, d)
@@ -125,7 +125,7 @@ func randomClaim(rng *rand.Rand, key idempotency.Key, tokens []idempotency.Token
 	c := idempotency.Claim{
 		Key: key, Token: pick(rng, tokens...), Body: body, Group: group,
 		Fingerprint: idempotency.FingerprintOf(pick(rng, "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/2"), []byte(pick(rng, "a", "a", "a", "a", "a", "b"))),
-		Seal:        pick(rng, idempotency.Seal{}, idempotency.SealOf(body, group)),
+		ExactHash:   pick(rng, idempotency.ExactHash{}, idempotency.ExactHashOf(body, group)),
 		Resend:      rng.IntN(8) == 0,
 		Dataset:     idempotency.Dataset{ID: pick(rng, "", "noaa"), ReplaySafe: rng.IntN(2) == 0},
 		Terms: idempotency.Terms{

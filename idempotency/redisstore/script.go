@@ -126,7 +126,7 @@ func (s *Store) claimCall(c idempotency.Claim) call {
 			s.clocks.seen(n.bucket), string(c.Token[:]), c.Fingerprint.Spec, string(c.Fingerprint.Sum[:]),
 			durationText(c.Terms.Lease), durationText(c.Terms.TTL), resend, flag(c.Resend),
 			"scope", c.Key.Scope, "operation_type", c.Key.Operation, "key", c.Key.Value,
-			"fingerprint_spec", c.Fingerprint.Spec, "request_hash", string(c.Fingerprint.Sum[:]), "body_hash", nonZero(c.Seal[:]),
+			"fingerprint_spec", c.Fingerprint.Spec, "request_hash", string(c.Fingerprint.Sum[:]), "body_hash", nonZero(c.ExactHash[:]),
 			"message_group", c.Group, "body", string(c.Body),
 			"dataset_id", c.Dataset.ID, "version", c.Dataset.Version, "source_uri", c.Dataset.SourceURI,
 			"artifact_checksum", c.Dataset.ArtifactChecksum, "care_label", c.Dataset.CARELabel, "replay_safe", flag(c.Dataset.ReplaySafe),
@@ -141,7 +141,7 @@ func (s *Store) endingCall(ref idempotency.Ref, t idempotency.Ending) call {
 	if r, ok := t.Result(); ok {
 		c.args = append(c.args, "completed", string(r.Response), r.MessageID, r.SequenceNumber)
 	} else if f, ok := t.Failure(); ok {
-		proof := map[idempotency.Proof]string{idempotency.NoProof: "none", idempotency.ProvenForClaim: "claim", idempotency.ProvenForAll: "all"}
+		proof := map[idempotency.Proof]string{idempotency.ProofNone: "none", idempotency.ProofForClaim: "claim", idempotency.ProofForAll: "all"}
 		c.args = append(c.args, "failed", proof[f.Proof], f.Reason)
 	} else if lease, ok := t.Lease(); ok {
 		c.args = append(c.args, "extended", durationText(lease))

@@ -78,9 +78,9 @@ func TestHiddenSettings(t *testing.T) {
 func TestFullServer(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{})
-	done := claim(t, s, claimOf("done"), idempotency.New)
-	running := claim(t, s, claimOf("running"), idempotency.New)
-	failing := claim(t, s, claimOf("failing"), idempotency.New)
+	done := claim(t, s, claimOf("done"), idempotency.DecisionNew)
+	running := claim(t, s, claimOf("running"), idempotency.DecisionNew)
+	failing := claim(t, s, claimOf("failing"), idempotency.DecisionNew)
 	if err := s.Finish(t.Context(), done.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})); err != nil {
 		t.Fatal(err)
 	}
@@ -90,25 +90,25 @@ func TestFullServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		claim(t, s, claimOf("new"), idempotency.Full)
-		claim(t, s, claimOf("done"), idempotency.Duplicate)
-		claim(t, s, claimOf("running"), idempotency.InProgress)
+		claim(t, s, claimOf("new"), idempotency.DecisionFull)
+		claim(t, s, claimOf("done"), idempotency.DecisionDuplicate)
+		claim(t, s, claimOf("running"), idempotency.DecisionInProgress)
 	}
 	outs, err := s.ClaimBatch(t.Context(), []idempotency.Claim{claimOf("new"), claimOf("done"), claimOf("new")})
-	if err != nil || outs[0].Decision != idempotency.Full || outs[1].Decision != idempotency.Duplicate || outs[2].Decision != idempotency.Full {
+	if err != nil || outs[0].Decision != idempotency.DecisionFull || outs[1].Decision != idempotency.DecisionDuplicate || outs[2].Decision != idempotency.DecisionFull {
 		t.Errorf("got %v, %v, want full, duplicate, full", outs, err)
 	}
 	if err := s.Finish(t.Context(), running.Ref(), idempotency.Completed(idempotency.Result{Response: make([]byte, 100_000)})); err != nil {
 		t.Errorf("completion on a full server: %v", err)
 	}
-	if err := s.Finish(t.Context(), failing.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})); err != nil {
+	if err := s.Finish(t.Context(), failing.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim})); err != nil {
 		t.Errorf("failure on a full server: %v", err)
 	}
 	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, claimOf("new"), idempotency.New)
-	claim(t, s, claimOf("running"), idempotency.Duplicate)
+	claim(t, s, claimOf("new"), idempotency.DecisionNew)
+	claim(t, s, claimOf("running"), idempotency.DecisionDuplicate)
 }
 
 // The server removes a released record one hour after the release, and a succeeded or
@@ -136,39 +136,39 @@ func TestRemoval(t *testing.T) {
 		}
 	}
 	const never, hour = -1, time.Hour
-	out := claim(t, s, claimOf("a"), idempotency.New)
+	out := claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	expect("running", "a", never)
 	if err := s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{})); err != nil {
 		t.Fatal(err)
 	}
 	expect("in doubt", "a", never)
-	if err := s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll})); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll})); err != nil {
 		t.Fatal(err)
 	}
 	expect("failed", "a", 25*hour)
-	out = claim(t, s, claimOf("a"), idempotency.New)
+	out = claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	expect("failed and claimed", "a", never)
 	if err := s.Finish(ctx, out.Ref(), idempotency.Released()); err != nil {
 		t.Fatal(err)
 	}
 	expect("failed, claimed and released", "a", 25*hour)
-	out = claim(t, s, claimOf("a"), idempotency.New)
+	out = claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	if err := s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Fatal(err)
 	}
 	expect("succeeded", "a", 25*hour)
 
-	out = claim(t, s, claimOf("b"), idempotency.New)
+	out = claim(t, s, claimOf("b"), idempotency.DecisionNew)
 	if err := s.Finish(ctx, out.Ref(), idempotency.Released()); err != nil {
 		t.Fatal(err)
 	}
 	expect("released", "b", hour)
-	claim(t, s, claimOf("b"), idempotency.New)
+	claim(t, s, claimOf("b"), idempotency.DecisionNew)
 	expect("released and claimed", "b", never)
 
 	c := claimOf("c")
 	c.Terms.TTL = idempotency.Forever
-	out = claim(t, s, c, idempotency.New)
+	out = claim(t, s, c, idempotency.DecisionNew)
 	if err := s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestRemoval(t *testing.T) {
 	// An expired record can still be completed, because the server keeps it for one hour.
 	d := claimOf("d")
 	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
-	out = claim(t, s, d, idempotency.New)
+	out = claim(t, s, d, idempotency.DecisionNew)
 	time.Sleep(5 * time.Millisecond)
 	for range 2 {
 		if err := s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
@@ -191,7 +191,7 @@ func TestRemoval(t *testing.T) {
 	if err := client.Del(ctx, redisstore.RecordName(s, d.Key)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if again := claim(t, s, d, idempotency.New); again.Record.Fence <= out.Record.Fence || again.Record.Generation != 1 {
+	if again := claim(t, s, d, idempotency.DecisionNew); again.Record.Fence <= out.Record.Fence || again.Record.Generation != 1 {
 		t.Errorf("after its removal: fence %d in generation %d, want more than %d in generation 1", again.Record.Fence, again.Record.Generation, out.Record.Fence)
 	}
 }
@@ -209,7 +209,7 @@ func TestFencesWithoutTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range int64(3) {
-		out := claim(t, s, c, idempotency.New)
+		out := claim(t, s, c, idempotency.DecisionNew)
 		if got, want := out.Record.Fence>>12, ahead+1+i; got != want {
 			t.Errorf("the fence is %d, want %d", got, want)
 		}

@@ -269,7 +269,7 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 		if !ok {
 			return nil, ambiguous(errAnswer)
 		}
-		if d == idempotency.Full {
+		if d == idempotency.DecisionFull {
 			outs[i] = idempotency.Outcome{Decision: d}
 			continue
 		}
@@ -281,7 +281,7 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 // decisions maps the claim script's words to decisions.
 var decisions = func() map[string]idempotency.Decision {
 	m := map[string]idempotency.Decision{}
-	for d := idempotency.New; d <= idempotency.Full; d++ {
+	for d := idempotency.DecisionNew; d <= idempotency.DecisionFull; d++ {
 		m[d.String()] = d
 	}
 	return m
@@ -327,6 +327,6 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 	if answers[0].word == "made" {
 		return nil
 	}
-	_, err = idempotency.Finish(answers[0].record, ref, t, answers[0].record.ReadAt)
+	_, err = idempotency.ApplyEnding(answers[0].record, ref, t, answers[0].record.ReadAt)
 	return err
 }

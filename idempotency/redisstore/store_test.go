@@ -50,7 +50,7 @@ func TestSilentServer(t *testing.T) {
 	client := server.client()
 	defer client.Close()
 	s := newStore(t, server, redisstore.Config{Client: client})
-	finished := claim(t, s, claimOf("finished"), idempotency.New)
+	finished := claim(t, s, claimOf("finished"), idempotency.DecisionNew)
 	pause := func() {
 		if err := client.Do(t.Context(), "CLIENT", "PAUSE", 400, "ALL").Err(); err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestSilentServer(t *testing.T) {
 	}
 	c := claimOf("a")
 	canceled("claim", true, func(ctx context.Context) error { _, err := s.Claim(ctx, c); return err })
-	claim(t, s, c, idempotency.Renewed)
+	claim(t, s, c, idempotency.DecisionRenewed)
 	canceled("complete", true, func(ctx context.Context) error {
 		return s.Finish(ctx, finished.Ref(), idempotency.Completed(idempotency.Result{}))
 	})
@@ -114,7 +114,7 @@ func TestScriptFlush(t *testing.T) {
 	for i := range 3 {
 		c := claimOf(fmt.Sprint(i))
 		outs, err := s.ClaimBatch(t.Context(), []idempotency.Claim{c, claimOf(fmt.Sprint(i, "b")), c})
-		if err != nil || outs[0].Decision != idempotency.New || outs[1].Decision != idempotency.New || outs[2].Decision != idempotency.Renewed {
+		if err != nil || outs[0].Decision != idempotency.DecisionNew || outs[1].Decision != idempotency.DecisionNew || outs[2].Decision != idempotency.DecisionRenewed {
 			t.Fatalf("got %v, %v, want new, new, renewed", outs, err)
 		}
 		if err := client.ScriptFlush(t.Context()).Err(); err != nil {
@@ -166,7 +166,7 @@ func TestPrefixes(t *testing.T) {
 		for _, operation := range []string{"test.run", "test", "*", "[a-z]*", `\`, "test.run:idempotency:test.run"} {
 			c := claimOf("of " + prefix)
 			c.Key.Operation = operation
-			claim(t, s, c, idempotency.New)
+			claim(t, s, c, idempotency.DecisionNew)
 		}
 	}
 	for _, prefix := range prefixes {
@@ -190,21 +190,21 @@ func TestPrefixes(t *testing.T) {
 }
 
 // An operation is attempted twice. The first outcome is unknown, and the second attempt
-// certainly had no effect (ProvenForClaim), so the operation stays in doubt. The second
+// certainly had no effect (ProofForClaim), so the operation stays in doubt. The second
 // attempt has ended: a result reported for it later is refused.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
 	s := newStore(t, nil, redisstore.Config{Client: client})
 	c := claimOf("a")
-	first := claim(t, s, c, idempotency.New)
+	first := claim(t, s, c, idempotency.DecisionNew)
 	if err := s.Finish(t.Context(), first.Ref(), idempotency.FailedWith(idempotency.Failure{})); err != nil {
 		t.Fatal(err)
 	}
 	c.Token, c.Resend = idempotency.NewToken(), true
-	second := claim(t, s, c, idempotency.Reclaimed)
+	second := claim(t, s, c, idempotency.DecisionReclaimed)
 	for range 2 {
-		if err := s.Finish(t.Context(), second.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})); err != nil {
+		if err := s.Finish(t.Context(), second.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,7 +25,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 		f := known[c.id]
 		switch {
 		case !f.exists && room <= 0:
-			f.refusal = idempotency.Full
+			f.refusal = idempotency.DecisionFull
 			continue
 		case quotas != nil && beginsNew(f.record, c):
 			if quotas[c.Key.Scope] <= 0 {
@@ -57,7 +57,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 			claims = append(claims, c)
 			continue
 		}
-		known[c.id].refusal = idempotency.OverQuota
+		known[c.id].refusal = idempotency.DecisionOverQuota
 		if s.noRoom.IsDueAt(s.age()) {
 			s.config.Logger.Warn("sqlstore: a scope has used its quota of unfinished operations; its new operations are refused", "scope", c.Key.Scope, "quota", s.config.Quota)
 		}
@@ -67,7 +67,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 
 // beginsNew reports whether c begins a new operation, given the record of its key.
 func beginsNew(found idempotency.Record, c claimOf) bool {
-	return idempotency.Decide(found, c.Claim, found.ReadAt) == idempotency.New
+	return idempotency.Decide(found, c.Claim, found.ReadAt) == idempotency.DecisionNew
 }
 
 // room returns the number of rows that the store can still add. It logs a warning if the

@@ -23,9 +23,9 @@ const entryColumns = `recorded_at, event, ` + summaryColumns + `, resend, note, 
 func entryOf(r idempotency.Record) ledger.Entry {
 	e := ledger.Entry{
 		At: r.ReadAt, Key: r.Key, Generation: r.Generation, Fence: r.Fence, Attempts: r.Attempts, Status: statusText(r.Status),
-		Fingerprint: r.Fingerprint, Body: ledger.Hash(r.Seal), Dataset: r.Dataset,
+		Fingerprint: r.Fingerprint, Body: ledger.Hash(r.ExactHash), Dataset: r.Dataset,
 	}
-	if r.Status == idempotency.Succeeded {
+	if r.Status == idempotency.StatusSucceeded {
 		e.Response = r.Result.Hash()
 	}
 	return e
@@ -35,9 +35,9 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	e := entryOf(made.record)
 	e.Resend = c.Resend
 	switch made.decision {
-	case idempotency.Renewed:
+	case idempotency.DecisionRenewed:
 		e.Event = ledger.Renewed
-	case idempotency.Reclaimed:
+	case idempotency.DecisionReclaimed:
 		e.Event = ledger.Reclaimed
 	default:
 		e.Event = ledger.Claimed
@@ -59,7 +59,7 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 		e.Event = ledger.Completed
 	case !failed:
 		e.Event = ledger.Released
-	case failure.Proof == idempotency.NoProof:
+	case failure.Proof == idempotency.ProofNone:
 		e.Event = ledger.InDoubt
 	default:
 		e.Event = ledger.Failed

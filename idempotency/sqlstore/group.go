@@ -299,7 +299,7 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 	}
 }
 
-func isUndecided(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
+func isUndecided(o idempotency.Outcome) bool { return o.Decision == idempotency.DecisionNone }
 
 // readFirst reads the records of the claimed keys, because many claims need no write. It
 // skips keys that a recent Lookup did not find, because they are probably new.
@@ -351,15 +351,15 @@ func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota in
 			switch {
 			case !d.Granted():
 				it.outcomes[i] = idempotency.NewOutcome(d, owned(f.record), c.Claim)
-			case f.refusal == idempotency.Full:
-				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.Full}
-			case f.refusal == idempotency.OverQuota:
-				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.OverQuota, Quota: quota}
-			case f.refusal == idempotency.InProgress:
-				if d == idempotency.Renewed {
+			case f.refusal == idempotency.DecisionFull:
+				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.DecisionFull}
+			case f.refusal == idempotency.DecisionOverQuota:
+				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.DecisionOverQuota, Quota: quota}
+			case f.refusal == idempotency.DecisionInProgress:
+				if d == idempotency.DecisionRenewed {
 					it.renewals = append(it.renewals, i)
 				}
-				it.outcomes[i] = idempotency.NewOutcome(idempotency.InProgress, owned(f.record), c.Claim)
+				it.outcomes[i] = idempotency.NewOutcome(idempotency.DecisionInProgress, owned(f.record), c.Claim)
 			default:
 				seen[c.id] = true
 				firsts = append(firsts, undecidedClaim{it, i})

@@ -41,7 +41,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 	var now time.Time
 	for i, k := range keys {
 		r, ok := found[ids[i]]
-		if ok && r.Status != idempotency.Absent {
+		if ok && r.Status != idempotency.StatusAbsent {
 			out[i] = r
 			continue
 		}

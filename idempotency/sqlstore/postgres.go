@@ -188,7 +188,7 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		// was locked, or a lease or record expired only after postgresClaim. InProgress
 		// makes the claimant try again.
 		if d.Granted() {
-			d = idempotency.InProgress
+			d = idempotency.DecisionInProgress
 		}
 		out[i] = claimed{decision: d, record: r}
 	}
@@ -204,7 +204,7 @@ func claimArrays(claims []claimOf) []any {
 			ttl = duration(c.Terms.TTL)
 		}
 		rows[i] = []any{
-			c.id[:], lockOf(c.id), []byte(c.Key.Scope), c.Key.Operation, []byte(c.Key.Value), c.Fingerprint.Spec, c.Fingerprint.Sum[:], nonZero(c.Seal[:]), []byte(c.Group), notNil(c.Body),
+			c.id[:], lockOf(c.id), []byte(c.Key.Scope), c.Key.Operation, []byte(c.Key.Value), c.Fingerprint.Spec, c.Fingerprint.Sum[:], nonZero(c.ExactHash[:]), []byte(c.Group), notNil(c.Body),
 			c.Token[:], duration(c.Terms.Lease), ttl, duration(c.Terms.ResendFor), toInt(c.Resend),
 			c.Dataset.ID, c.Dataset.Version, c.Dataset.SourceURI, c.Dataset.ArtifactChecksum, c.Dataset.CARELabel, toInt(c.Dataset.ReplaySafe),
 		}

@@ -106,11 +106,11 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 			continue
 		}
 		r := found[t.id]
-		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
+		_, out[i].err = idempotency.ApplyEnding(r, t.ref, t.t, r.ReadAt)
 		// postgresFinish changes each record that permits the call, unless another
 		// transaction has the key's lock. If this unchanged record permits the call, the
 		// key was locked: try again.
-		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
+		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.StatusRunning && r.Token != idempotency.Token{}
 	}
 	return out, nil
 }
@@ -128,9 +128,9 @@ func kindOf(t idempotency.Ending) string {
 	switch {
 	case !ok:
 		return "release"
-	case failure.Proof == idempotency.ProvenForAll:
+	case failure.Proof == idempotency.ProofForAll:
 		return "refuted for all"
-	case failure.Proof == idempotency.ProvenForClaim:
+	case failure.Proof == idempotency.ProofForClaim:
 		return "refuted"
 	default:
 		return "unknown"

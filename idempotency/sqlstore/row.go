@@ -14,7 +14,7 @@ const recordColumns = `scope, operation_type, key, generation, fingerprint_spec,
 // statusText returns a status as stored in the column `status`. The row of an absent record
 // has the text "released".
 func statusText(s idempotency.Status) string {
-	if s == idempotency.Absent {
+	if s == idempotency.StatusAbsent {
 		return "released"
 	}
 	return s.String()
@@ -50,7 +50,7 @@ func scanRecord(s scanner, leading ...any) (row, error) {
 	}
 	r.Key.Scope, r.Key.Value, r.Group = string(scope), string(key), string(group)
 	copy(r.Fingerprint.Sum[:], hash)
-	copy(r.Seal[:], seal)
+	copy(r.ExactHash[:], seal)
 	copy(r.Token[:], token)
 	if err := errors.Join(r.Status.UnmarshalText([]byte(status)), r.Prior.Status.UnmarshalText([]byte(prior))); err != nil {
 		return row{}, err
@@ -68,12 +68,12 @@ func scanRecord(s scanner, leading ...any) (row, error) {
 // recordArgs returns the values for recordColumns, in the same order.
 func recordArgs(r idempotency.Record, d idempotency.Decision, resend bool) []any {
 	var responseHash []byte
-	if r.Status == idempotency.Succeeded {
+	if r.Status == idempotency.StatusSucceeded {
 		h := r.Result.Hash()
 		responseHash = h[:]
 	}
 	return []any{
-		[]byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Generation, r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
+		[]byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Generation, r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.ExactHash[:]), []byte(r.Group), notNil(r.Body),
 		notNil(r.Result.Response), responseHash, r.Result.MessageID, r.Result.SequenceNumber, statusText(r.Status), d.String(), toInt(resend), nonZero(r.Token[:]), r.Fence, r.Attempts,
 		r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince), toNull(r.ResendUntil), r.Reason, r.Created.UnixMicro(), toNull(r.Expires),
 		r.Dataset.ID, r.Dataset.Version, r.Dataset.SourceURI, r.Dataset.ArtifactChecksum, r.Dataset.CARELabel, toInt(r.Dataset.ReplaySafe),
@@ -84,12 +84,12 @@ func recordArgs(r idempotency.Record, d idempotency.Decision, resend bool) []any
 // parseDecision returns New, Renewed or Reclaimed for its text, and Undecided for any
 // other text.
 func parseDecision(s string) idempotency.Decision {
-	for _, d := range []idempotency.Decision{idempotency.New, idempotency.Renewed, idempotency.Reclaimed} {
+	for _, d := range []idempotency.Decision{idempotency.DecisionNew, idempotency.DecisionRenewed, idempotency.DecisionReclaimed} {
 		if d.String() == s {
 			return d
 		}
 	}
-	return idempotency.Undecided
+	return idempotency.DecisionNone
 }
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }

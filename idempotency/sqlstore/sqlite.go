@@ -116,7 +116,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	var old []int
 	var ids []idempotency.KeyID
 	for i, c := range claims {
-		r := idempotency.Grant(idempotency.Record{}, c.Claim, idempotency.New, fence+int64(i), e.time())
+		r := idempotency.Grant(idempotency.Record{}, c.Claim, idempotency.DecisionNew, fence+int64(i), e.time())
 		result, err := insert.ExecContext(ctx, sqliteInsertArgs(c, r)...)
 		if err != nil {
 			return nil, fmt.Errorf("sqlstore: claim: %w", err)
@@ -129,7 +129,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 			old, ids = append(old, i), append(ids, c.id)
 			continue
 		}
-		out[i] = claimed{decision: idempotency.New, record: r, inserted: true}
+		out[i] = claimed{decision: idempotency.DecisionNew, record: r, inserted: true}
 	}
 	if len(old) == 0 {
 		return out, nil
@@ -226,17 +226,17 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	for _, i := range others {
 		t := endings[i]
 		found := records[t.id]
-		r, err := idempotency.Finish(found, t.ref, t.t, e.time())
+		r, err := idempotency.ApplyEnding(found, t.ref, t.t, e.time())
 		if err != nil || r.Equal(found) {
 			out[i].err = err
 			continue
 		}
 		var hash []byte
-		if r.Status == idempotency.Succeeded {
+		if r.Status == idempotency.StatusSucceeded {
 			h := r.Result.Hash()
 			hash = h[:]
 		}
-		if r.Status == idempotency.Absent && r.Expires.IsZero() {
+		if r.Status == idempotency.StatusAbsent && r.Expires.IsZero() {
 			r.Expires = e.time() // when Purge may delete the row
 		}
 		if _, err := update.ExecContext(ctx, statusText(r.Status), nonZero(r.Token[:]), r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince),

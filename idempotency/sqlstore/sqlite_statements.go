@@ -28,7 +28,7 @@ ON CONFLICT (key_id) DO NOTHING`
 // The record r comes from idempotency.Grant for this claim.
 func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	return []any{
-		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
+		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.ExactHash[:]), []byte(r.Group), notNil(r.Body),
 		toInt(c.Resend), r.Token[:], r.Fence, r.LeaseUntil.UnixMicro(), r.DoubtSince.UnixMicro(), toNull(r.ResendUntil), r.Created.UnixMicro(), toNull(r.Expires),
 		r.Dataset.ID, r.Dataset.Version, r.Dataset.SourceURI, r.Dataset.ArtifactChecksum, r.Dataset.CARELabel, toInt(r.Dataset.ReplaySafe),
 	}
@@ -46,7 +46,7 @@ const sqliteFinish = `UPDATE idempotency_keys SET status = ?, token = ?, lease_u
   failure = ?, created_at = ?, expires_at = ?, prior_status = ?, prior_created_at = ?, prior_expires_at = ? WHERE key_id = ?`
 
 // sqliteComplete implements the first and by far most frequent case of
-// idempotency.Finish: the key's last claim ends with a result.
+// idempotency.ApplyEnding: the key's last claim ends with a result.
 const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token = NULL, doubt_since = NULL, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
   failure = '', prior_status = 'absent', prior_created_at = NULL, prior_expires_at = NULL WHERE key_id = ? AND fence = ? AND status = 'in_progress' AND token IS NOT NULL`
 

@@ -316,7 +316,7 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 
 // Write implements [idempotency.Writer], usually with one commit for all endings and
 // claims of the call.
-func (s *Store) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, outcomes []idempotency.Outcome, err error) {
+func (s *Store) Write(ctx context.Context, endings []idempotency.ClaimEnding, claims []idempotency.Claim) (failures []error, outcomes []idempotency.Outcome, err error) {
 	failures = make([]error, len(endings))
 	items := make([]*item, 0, len(endings)+1)
 	finishing := make([]*item, len(endings))
@@ -356,7 +356,7 @@ func (s *Store) Write(ctx context.Context, endings []idempotency.Finishing, clai
 	return failures, outcomes, err
 }
 
-func checkFinishing(e idempotency.Finishing) error {
+func checkFinishing(e idempotency.ClaimEnding) error {
 	if err := e.Ref.Check(); err != nil {
 		return err
 	}
@@ -408,7 +408,7 @@ func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Dura
 
 // Finish implements [idempotency.Store].
 func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
-	if err := checkFinishing(idempotency.Finishing{Ref: ref, Ending: t}); err != nil {
+	if err := checkFinishing(idempotency.ClaimEnding{Ref: ref, Ending: t}); err != nil {
 		return err
 	}
 	return repeat(ctx, func() (done bool, err error) {

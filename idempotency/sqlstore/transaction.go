@@ -84,9 +84,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
-		if d := idempotency.Decide(r.record, c.Claim, r.record.ReadAt); r.decision == idempotency.InProgress && d.Granted() {
-			f.refusal = idempotency.InProgress
-			if d == idempotency.Renewed {
+		if d := idempotency.Decide(r.record, c.Claim, r.record.ReadAt); r.decision == idempotency.DecisionInProgress && d.Granted() {
+			f.refusal = idempotency.DecisionInProgress
+			if d == idempotency.DecisionRenewed {
 				o.renewals = append(o.renewals, o.i)
 			}
 		}

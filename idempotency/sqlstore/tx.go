@@ -91,7 +91,7 @@ func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []
 			return false, err
 		}
 		r := results[0]
-		return r.decision != idempotency.InProgress || idempotency.Decide(r.record, claims[0].Claim, r.record.ReadAt) != idempotency.Renewed, nil
+		return r.decision != idempotency.DecisionInProgress || idempotency.Decide(r.record, claims[0].Claim, r.record.ReadAt) != idempotency.DecisionRenewed, nil
 	})
 	return results, err
 }

@@ -47,7 +47,7 @@ type faultyStore struct {
 func newFaultyStore() *faultyStore {
 	return &faultyStore{
 		records: map[string]idempotency.Record{}, replaced: map[string]idempotency.Record{},
-		decide: idempotency.Decide, finish: idempotency.Finish,
+		decide: idempotency.Decide, finish: idempotency.ApplyEnding,
 		grant: func(r, _ idempotency.Record, _ idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 			return r
 		},
@@ -55,9 +55,9 @@ func newFaultyStore() *faultyStore {
 		nextFence: func(b *faultyStore, _ idempotency.Record) int64 { b.fence++; return b.fence },
 		alter:     func(r idempotency.Record) idempotency.Record { return r },
 		counts: func(_ *faultyStore, r idempotency.Record, c idempotency.Claim) bool {
-			return r.Status == idempotency.Running && r.Key.Scope == c.Key.Scope
+			return r.Status == idempotency.StatusRunning && r.Key.Scope == c.Key.Scope
 		},
-		quotaApplies: func(d idempotency.Decision, _ idempotency.Record) bool { return d == idempotency.New },
+		quotaApplies: func(d idempotency.Decision, _ idempotency.Record) bool { return d == idempotency.DecisionNew },
 	}
 }
 
@@ -108,7 +108,7 @@ func (b *faultyStore) claims(ctx context.Context, claims []idempotency.Claim, ch
 		d := b.decide(found, c, now)
 		found.ReadAt = now
 		if d.Granted() && b.overQuota(found, c, d) {
-			outs = append(outs, idempotency.Outcome{Decision: idempotency.OverQuota, Quota: b.quota})
+			outs = append(outs, idempotency.Outcome{Decision: idempotency.DecisionOverQuota, Quota: b.quota})
 			continue
 		}
 		if d.Granted() {
@@ -179,7 +179,7 @@ func (b *faultyStore) Lookup(ctx context.Context, keys ...idempotency.Key) ([]id
 		if b.lookup != nil {
 			r = b.lookup(b, r)
 		}
-		if r.Status == idempotency.Absent {
+		if r.Status == idempotency.StatusAbsent {
 			r = idempotency.Record{Key: k}
 		}
 		out[i] = b.copied(r)
@@ -227,7 +227,7 @@ func TestBroken(t *testing.T) {
 	settleAfter := func(change func(found, r *idempotency.Record, t idempotency.Ending)) func(b *faultyStore) {
 		return func(b *faultyStore) {
 			b.finish = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
-				r, err := idempotency.Finish(found, ref, tr, now)
+				r, err := idempotency.ApplyEnding(found, ref, tr, now)
 				if err == nil {
 					change(&found, &r, tr)
 				}
@@ -241,11 +241,11 @@ func TestBroken(t *testing.T) {
 		breaks   func(b *faultyStore)
 	}{
 		{"nothing is broken", "", func(*faultyStore) {}},
-		{"a live claim is taken over", "decisions", decideAs(idempotency.InProgress, idempotency.Reclaimed)},
-		{"a doubtful operation runs again", "decisions", decideAs(idempotency.Unresolved, idempotency.Reclaimed)},
-		{"a key that is reused for another payload is a duplicate", "decisions", decideAs(idempotency.Conflict, idempotency.Duplicate)},
-		{"another spec is a conflict", "decisions", decideAs(idempotency.Unjudged, idempotency.Conflict)},
-		{"a claimant does not find its own claim", "decisions", decideAs(idempotency.Renewed, idempotency.InProgress)},
+		{"a live claim is taken over", "decisions", decideAs(idempotency.DecisionInProgress, idempotency.DecisionReclaimed)},
+		{"a doubtful operation runs again", "decisions", decideAs(idempotency.DecisionUnresolved, idempotency.DecisionReclaimed)},
+		{"a key that is reused for another payload is a duplicate", "decisions", decideAs(idempotency.DecisionConflict, idempotency.DecisionDuplicate)},
+		{"another spec is a conflict", "decisions", decideAs(idempotency.DecisionIncomparable, idempotency.DecisionConflict)},
+		{"a claimant does not find its own claim", "decisions", decideAs(idempotency.DecisionRenewed, idempotency.DecisionInProgress)},
 		{"an expired record is a duplicate", "decisions", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, _ time.Time) idempotency.Decision {
 				return idempotency.Decide(r, c, r.Created)
@@ -254,14 +254,14 @@ func TestBroken(t *testing.T) {
 		{"a running operation expires", "decisions", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
 				if !r.Expires.IsZero() && r.Expires.Before(now) {
-					return idempotency.New
+					return idempotency.DecisionNew
 				}
 				return idempotency.Decide(r, c, now)
 			}
 		}},
 		{"later bytes replace the stored ones", "grants", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, c idempotency.Claim, _ idempotency.Decision) idempotency.Record {
-				r.Body, r.Group, r.Seal = c.Body, c.Group, c.Seal
+				r.Body, r.Group, r.ExactHash = c.Body, c.Group, c.ExactHash
 				return r
 			}
 		}},
@@ -284,25 +284,25 @@ func TestBroken(t *testing.T) {
 			}
 		}},
 		{"a claim that is refused proves too much", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
-			if f, ok := t.Failure(); ok && f.Proof == idempotency.ProvenForClaim {
-				r.Status, r.DoubtSince = idempotency.Failed, time.Time{}
+			if f, ok := t.Failure(); ok && f.Proof == idempotency.ProofForClaim {
+				r.Status, r.DoubtSince = idempotency.StatusFailed, time.Time{}
 			}
 		})},
 		{"an unknown outcome is a failure", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			if _, ok := t.Failure(); ok {
-				r.Status, r.DoubtSince = idempotency.Failed, time.Time{}
+				r.Status, r.DoubtSince = idempotency.StatusFailed, time.Time{}
 			}
 		})},
 		{"a release forgets an older doubt", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			_, done := t.Result()
 			if _, failed := t.Failure(); !done && !failed {
-				r.Status, r.DoubtSince = idempotency.Absent, time.Time{}
+				r.Status, r.DoubtSince = idempotency.StatusAbsent, time.Time{}
 			}
 		})},
 		{"completion is unconditional", "fences", func(b *faultyStore) {
 			b.finish = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
 				ref.Fence = found.Fence
-				return idempotency.Finish(found, ref, tr, now)
+				return idempotency.ApplyEnding(found, ref, tr, now)
 			}
 		}},
 		{"fences begin again for each key", "fences", func(b *faultyStore) {
@@ -321,23 +321,23 @@ func TestBroken(t *testing.T) {
 		}},
 		{"any process of an owner takes over", "owners", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
-				if d := idempotency.Decide(r, c, now); d != idempotency.InProgress || [6]byte(r.Token[:]) != [6]byte(c.Token[:]) {
+				if d := idempotency.Decide(r, c, now); d != idempotency.DecisionInProgress || [6]byte(r.Token[:]) != [6]byte(c.Token[:]) {
 					return d
 				}
-				return idempotency.Reclaimed
+				return idempotency.DecisionReclaimed
 			}
 		}},
 		{"a repeated completion is stale", "repeated transitions", func(b *faultyStore) {
 			b.finish = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
-				if found.Status != idempotency.Running {
+				if found.Status != idempotency.StatusRunning {
 					return found, idempotency.ErrStaleClaim
 				}
-				return idempotency.Finish(found, ref, tr, now)
+				return idempotency.ApplyEnding(found, ref, tr, now)
 			}
 		}},
 		{"a renewed claim gets another fence", "repeated transitions", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, _ idempotency.Claim, d idempotency.Decision) idempotency.Record {
-				if d == idempotency.Renewed {
+				if d == idempotency.DecisionRenewed {
 					b.fence++
 					r.Fence = b.fence
 				}
@@ -369,10 +369,10 @@ func TestBroken(t *testing.T) {
 		{"batches race", "batch races", func(b *faultyStore) { b.unlocksEarly = true }},
 		{"the last of two payloads wins", "conflicts", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
-				if d := idempotency.Decide(r, c, now); d != idempotency.Conflict || r.Status != idempotency.Running {
+				if d := idempotency.Decide(r, c, now); d != idempotency.DecisionConflict || r.Status != idempotency.StatusRunning {
 					return d
 				}
-				return idempotency.New
+				return idempotency.DecisionNew
 			}
 		}},
 		{"keys are compared without case", "odd keys", func(b *faultyStore) {
@@ -447,48 +447,48 @@ func TestBroken(t *testing.T) {
 		}},
 		{"all scopes share a quota", "quotas", func(b *faultyStore) {
 			b.counts = func(_ *faultyStore, r idempotency.Record, _ idempotency.Claim) bool {
-				return r.Status == idempotency.Running
+				return r.Status == idempotency.StatusRunning
 			}
 		}},
 		{"completed operations count towards the quota", "quotas", func(b *faultyStore) {
 			b.counts = func(_ *faultyStore, r idempotency.Record, c idempotency.Claim) bool {
-				return r.Status != idempotency.Failed && r.Status != idempotency.Absent && r.Key.Scope == c.Key.Scope
+				return r.Status != idempotency.StatusFailed && r.Status != idempotency.StatusAbsent && r.Key.Scope == c.Key.Scope
 			}
 		}},
 		{"failed operations count towards the quota", "quotas", func(b *faultyStore) {
 			b.counts = func(_ *faultyStore, r idempotency.Record, c idempotency.Claim) bool {
-				return (r.Status == idempotency.Running || r.Status == idempotency.Failed) && r.Key.Scope == c.Key.Scope
+				return (r.Status == idempotency.StatusRunning || r.Status == idempotency.StatusFailed) && r.Key.Scope == c.Key.Scope
 			}
 		}},
 		{"released operations count towards the quota", "quotas", func(b *faultyStore) {
 			b.counts = func(_ *faultyStore, r idempotency.Record, c idempotency.Claim) bool {
-				return (r.Status == idempotency.Running || r.Status == idempotency.Absent) && r.Key.Scope == c.Key.Scope
+				return (r.Status == idempotency.StatusRunning || r.Status == idempotency.StatusAbsent) && r.Key.Scope == c.Key.Scope
 			}
 		}},
 		{"an operation without a lease leaves the quota", "quotas", func(b *faultyStore) {
 			b.counts = func(b *faultyStore, r idempotency.Record, c idempotency.Claim) bool {
-				return r.Status == idempotency.Running && b.now().Before(r.LeaseUntil) && r.Key.Scope == c.Key.Scope
+				return r.Status == idempotency.StatusRunning && b.now().Before(r.LeaseUntil) && r.Key.Scope == c.Key.Scope
 			}
 		}},
 		{"an operation with an unknown outcome leaves the quota", "quotas", func(b *faultyStore) {
 			b.counts = func(_ *faultyStore, r idempotency.Record, c idempotency.Claim) bool {
-				return r.Status == idempotency.Running && r.Reason == "" && r.Key.Scope == c.Key.Scope
+				return r.Status == idempotency.StatusRunning && r.Reason == "" && r.Key.Scope == c.Key.Scope
 			}
 		}},
 		{"a quota refuses known operations", "quotas", func(b *faultyStore) {
 			b.quotaApplies = func(idempotency.Decision, idempotency.Record) bool { return true }
 		}},
 		{"a quota refuses resends", "quotas", func(b *faultyStore) {
-			b.quotaApplies = func(d idempotency.Decision, _ idempotency.Record) bool { return d != idempotency.Renewed }
+			b.quotaApplies = func(d idempotency.Decision, _ idempotency.Record) bool { return d != idempotency.DecisionRenewed }
 		}},
 		{"failed operations begin again beyond the quota", "quotas", func(b *faultyStore) {
 			b.quotaApplies = func(d idempotency.Decision, found idempotency.Record) bool {
-				return d == idempotency.New && found.Status != idempotency.Failed
+				return d == idempotency.DecisionNew && found.Status != idempotency.StatusFailed
 			}
 		}},
 		{"released operations begin again beyond the quota", "quotas", func(b *faultyStore) {
 			b.quotaApplies = func(d idempotency.Decision, found idempotency.Record) bool {
-				return d == idempotency.New && found.Generation == 0
+				return d == idempotency.DecisionNew && found.Generation == 0
 			}
 		}},
 		{"a batch exceeds the quota", "quotas", func(b *faultyStore) {

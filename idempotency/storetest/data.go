@@ -29,7 +29,7 @@ func checkOddKeys(p *probe) {
 	}
 	for i, k := range keys {
 		c := with(k, func(c *idempotency.Claim) { c.Body = []byte{byte(i)} })
-		out := p.do(c, idempotency.New, "claim of an odd key "+strings.ToValidUTF8(k.Value, "?"))
+		out := p.do(c, idempotency.DecisionNew, "claim of an odd key "+strings.ToValidUTF8(k.Value, "?"))
 		if out.Record.Key != k {
 			p.fail("key %q came back as %q", k, out.Record.Key)
 		}
@@ -62,10 +62,12 @@ func checkBytes(p *probe) {
 		if len(group) > idempotency.MaxGroup {
 			group = "group"
 		}
-		out := p.do(with(k, func(c *idempotency.Claim) { c.Body, c.Group, c.Seal = body, group, idempotency.SealOf(body, group) }), idempotency.New, "claim")
+		out := p.do(with(k, func(c *idempotency.Claim) {
+			c.Body, c.Group, c.ExactHash = body, group, idempotency.ExactHashOf(body, group)
+		}), idempotency.DecisionNew, "claim")
 		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: body, MessageID: "é\u2028", SequenceNumber: "0018870000000000000001"})), "complete")
-		for name, r := range map[string]idempotency.Record{"granted": out.Record, "looked up": p.lookup(k), "duplicate": p.do(claim(k), idempotency.Duplicate, "claim").Record} {
-			if !bytes.Equal(r.Body, body) || r.Group != group || r.Seal != idempotency.SealOf(body, group) {
+		for name, r := range map[string]idempotency.Record{"granted": out.Record, "looked up": p.lookup(k), "duplicate": p.do(claim(k), idempotency.DecisionDuplicate, "claim").Record} {
+			if !bytes.Equal(r.Body, body) || r.Group != group || r.ExactHash != idempotency.ExactHashOf(body, group) {
 				p.fail("%s: body %.40q and group %.40q came back as %.40q and %.40q", name, body, group, r.Body, r.Group)
 			}
 			if name != "granted" && (!bytes.Equal(r.Result.Response, body) || r.Result.MessageID != "é\u2028" || r.Result.SequenceNumber != "0018870000000000000001") {
@@ -89,13 +91,13 @@ func checkTexts(p *probe) {
 		c := with(k, func(c *idempotency.Claim) {
 			c.Dataset, c.Fingerprint.Spec = want, k.Operation[:min(len(k.Operation), idempotency.MaxSpec)]
 		})
-		out := p.do(c, idempotency.New, "claim")
-		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: text})), "fail")
+		out := p.do(c, idempotency.DecisionNew, "claim")
+		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim, Reason: text})), "fail")
 		r := p.lookup(k)
 		if out.Record.Dataset != want || r.Dataset != want || r.Reason != text || r.Key != k || r.Fingerprint != c.Fingerprint {
 			p.fail("text %.40q came back as %.200q", text, fmt.Sprintf("%+v", r))
 		}
-		again := p.do(with(k, func(d *idempotency.Claim) { d.Dataset, d.Fingerprint = want, c.Fingerprint }), idempotency.New, "claim")
+		again := p.do(with(k, func(d *idempotency.Claim) { d.Dataset, d.Fingerprint = want, c.Fingerprint }), idempotency.DecisionNew, "claim")
 		p.must(p.store.Finish(p.ctx, again.Ref(), idempotency.Completed(idempotency.Result{MessageID: text, SequenceNumber: text})), "complete")
 		if r := p.lookup(k); r.Result.MessageID != text || r.Result.SequenceNumber != text {
 			p.fail("message ID %.40q came back as %.40q and %.40q", text, r.Result.MessageID, r.Result.SequenceNumber)
@@ -107,7 +109,7 @@ func checkMemory(p *probe) {
 	k := p.key()
 	c := claim(k)
 	c.Body = []byte("original")
-	out := p.do(c, idempotency.New, "claim")
+	out := p.do(c, idempotency.DecisionNew, "claim")
 	result := idempotency.Result{Response: []byte("response")}
 	c.Body[0] = 'X'
 	if string(out.Record.Body) != "original" {
@@ -169,10 +171,10 @@ func checkArguments(p *probe) {
 		p.invalid("claim", field, err)
 		_, err = p.store.ClaimBatch(p.ctx, []idempotency.Claim{claim(other), c})
 		p.invalid("batch", "claims[1]."+field, err)
-		p.do(claim(other), idempotency.New, "claim of a key of a batch that was refused")
+		p.do(claim(other), idempotency.DecisionNew, "claim of a key of a batch that was refused")
 	}
 	k := p.key()
-	out := p.do(claim(k), idempotency.New, "claim")
+	out := p.do(claim(k), idempotency.DecisionNew, "claim")
 	p.invalid("complete", "Result.Response", p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: make([]byte, idempotency.MaxResponse+1)})))
 	p.invalid("complete", "Result.MessageID", p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "\xff"})))
 	p.invalid("fail", "Failure.Proof", p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: 9})))
@@ -182,7 +184,7 @@ func checkArguments(p *probe) {
 	p.invalid("lookup", "Key.Value", err)
 	_, err = p.store.ClaimBatch(p.ctx, slices.Repeat([]idempotency.Claim{claim(k)}, idempotency.MaxBatch+1))
 	p.invalid("batch", "claims", err)
-	if r := p.lookup(k); r.Status != idempotency.Running {
+	if r := p.lookup(k); r.Status != idempotency.StatusRunning {
 		p.fail("calls that were refused left the record %v, want it as it was", r.Status)
 	}
 }
@@ -210,15 +212,15 @@ func checkScans(p *probe) {
 		}
 	}
 	other := idempotency.Key{Scope: "other", Operation: "other", Value: "v"}
-	created := p.do(claim(other), idempotency.New, "claim").Record.Created
+	created := p.do(claim(other), idempotency.DecisionNew, "claim").Record.Created
 	all := slices.Concat(running, succeeded, []idempotency.Key{other})
 	for name, tc := range map[string]struct {
 		filter idempotency.Filter
 		want   []idempotency.Key
 	}{
 		"all":                  {idempotency.Filter{}, all},
-		"by status":            {idempotency.Filter{Statuses: []idempotency.Status{idempotency.Succeeded}}, succeeded},
-		"by two statuses":      {idempotency.Filter{Statuses: []idempotency.Status{idempotency.Succeeded, idempotency.Running}}, all},
+		"by status":            {idempotency.Filter{Statuses: []idempotency.Status{idempotency.StatusSucceeded}}, succeeded},
+		"by two statuses":      {idempotency.Filter{Statuses: []idempotency.Status{idempotency.StatusSucceeded, idempotency.StatusRunning}}, all},
 		"by scope":             {idempotency.Filter{Scope: "other"}, []idempotency.Key{other}},
 		"by operation":         {idempotency.Filter{Operation: "test.run"}, slices.Concat(running, succeeded)},
 		"by an absent scope":   {idempotency.Filter{Scope: "oth"}, nil},

@@ -22,12 +22,12 @@ func checkCancellation(p *probe) {
 	if _, err := p.store.Lookup(ended, k); !errors.Is(err, context.Canceled) {
 		p.fail("lookup with a context that has ended: got %v, want context.Canceled", err)
 	}
-	if r := p.lookup(k); r.Status != idempotency.Absent {
+	if r := p.lookup(k); r.Status != idempotency.StatusAbsent {
 		p.fail("a claim whose context had ended before was made: the record is %v", r.Status)
 	}
 
 	start := time.Now()
-	p.do(claim(p.key()), idempotency.New, "claim")
+	p.do(claim(p.key()), idempotency.DecisionNew, "claim")
 	took := time.Since(start)
 	var wg sync.WaitGroup
 	for w := range 16 {
@@ -72,14 +72,14 @@ func (p *probe) interrupt(k idempotency.Key, delay time.Duration) {
 	case err != nil:
 		p.fail("claim after %d attempts: %v", attempts, err)
 		return
-	case out.Decision != idempotency.New && (attempts == 1 || out.Decision != idempotency.Renewed):
+	case out.Decision != idempotency.DecisionNew && (attempts == 1 || out.Decision != idempotency.DecisionRenewed):
 		p.fail("claim after %d attempts with one token: got %v, want new or renewed", attempts, out.Decision)
 		return
 	}
 	if attempts, err = call(func(ctx context.Context) error { return p.store.Finish(ctx, out.Ref(), idempotency.Completed(stored)) }); err != nil {
 		p.fail("complete after %d attempts: %v", attempts, err)
 	}
-	if dup, err := p.store.Claim(p.ctx, claim(k)); err != nil || dup.Decision != idempotency.Duplicate {
+	if dup, err := p.store.Claim(p.ctx, claim(k)); err != nil || dup.Decision != idempotency.DecisionDuplicate {
 		p.fail("claim after a completion of %d attempts: got %v, %v, want duplicate", attempts, dup.Decision, err)
 	}
 }
@@ -88,12 +88,12 @@ func checkReopening(p *probe) {
 	// Two stores over one storage see each other's changes immediately.
 	second := p.open()
 	k := p.key()
-	out := p.do(claim(k), idempotency.New, "claim")
-	if o, err := second.Claim(p.ctx, claim(k)); err != nil || o.Decision != idempotency.InProgress {
+	out := p.do(claim(k), idempotency.DecisionNew, "claim")
+	if o, err := second.Claim(p.ctx, claim(k)); err != nil || o.Decision != idempotency.DecisionInProgress {
 		p.fail("a claim through another store: got %v, %v, want in progress", o.Decision, err)
 	}
 	p.must(second.Finish(p.ctx, out.Ref(), idempotency.Completed(stored)), "completion through another store")
-	p.do(claim(k), idempotency.Duplicate, "claim after another store's completion")
+	p.do(claim(k), idempotency.DecisionDuplicate, "claim after another store's completion")
 	if p.Volatile {
 		return
 	}
@@ -112,7 +112,7 @@ func checkReopening(p *probe) {
 	after, err := p.store.Lookup(p.ctx, keys...)
 	p.must(err, "lookup")
 	for i := range keys {
-		if before[i].Expired(after[i].ReadAt) && after[i].Status == idempotency.Absent {
+		if before[i].Expired(after[i].ReadAt) && after[i].Status == idempotency.StatusAbsent {
 			continue // a store may delete an expired record
 		}
 		if !before[i].Equal(after[i]) {

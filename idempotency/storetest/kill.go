@@ -236,7 +236,7 @@ func (w *Witness) note(line string) {
 		return
 	}
 	switch value := fields[1]; fields[0] {
-	case idempotency.New.String(), idempotency.Renewed.String(), idempotency.Reclaimed.String():
+	case idempotency.DecisionNew.String(), idempotency.DecisionRenewed.String(), idempotency.DecisionReclaimed.String():
 		fence, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil {
 			fail("line %q: %v", line, err)
@@ -278,12 +278,12 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 		}
 		r := records[0]
 		// The process may have been killed before the answer to a completion arrived.
-		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
+		kept := r.Status == idempotency.StatusSucceeded || r.Status == idempotency.StatusRunning && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++
 			t.Errorf("key %s was granted with fence %d, completed: %v; the record is %v with fence %d", value, fence, w.completed[value], r.Status, r.Fence)
 		}
-		if r.Status == idempotency.Succeeded && string(r.Result.Response) != value {
+		if r.Status == idempotency.StatusSucceeded && string(r.Result.Response) != value {
 			tally.Lost++
 			t.Errorf("key %s has the result %q", value, r.Result.Response)
 		}

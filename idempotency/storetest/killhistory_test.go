@@ -16,15 +16,15 @@ import (
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
-	held := idempotency.Record{Status: idempotency.Running, Token: killed.Token, Fence: 5, Fingerprint: fingerprint("payload")}
+	held := idempotency.Record{Status: idempotency.StatusRunning, Token: killed.Token, Fence: 5, Fingerprint: fingerprint("payload")}
 	lookup := recorded{Kind: "lookup"}
-	granted := answered{Decision: idempotency.New, Record: idempotency.Record{Status: idempotency.Running, Token: other.Token, Fence: 7}}
+	granted := answered{Decision: idempotency.DecisionNew, Record: idempotency.Record{Status: idempotency.StatusRunning, Token: other.Token, Fence: 7}}
 	type step struct {
 		call   recorded
 		answer answered
 	}
 	completion := recorded{Kind: "complete", Fence: 7, Response: []byte("r")}
-	succeeded := idempotency.Record{Status: idempotency.Succeeded, Fence: 7, Fingerprint: fingerprint("payload"), Result: idempotency.Result{Response: []byte("r")}}
+	succeeded := idempotency.Record{Status: idempotency.StatusSucceeded, Fence: 7, Fingerprint: fingerprint("payload"), Result: idempotency.Result{Response: []byte("r")}}
 	for _, tc := range []struct {
 		name   string
 		killed recorded
@@ -33,12 +33,12 @@ func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 		want   porcupine.CheckResult
 	}{
 		{"not made", killed, nil, []step{{other, granted}}, porcupine.Ok},
-		{"made", killed, nil, []step{{lookup, answered{Record: held}}, {other, answered{Decision: idempotency.InProgress, Record: held}}}, porcupine.Ok},
+		{"made", killed, nil, []step{{lookup, answered{Record: held}}, {other, answered{Decision: idempotency.DecisionInProgress, Record: held}}}, porcupine.Ok},
 		{"made later", killed, nil, []step{{lookup, answered{}}, {lookup, answered{Record: held}}}, porcupine.Ok},
 		{"made, then not", killed, nil, []step{{lookup, answered{Record: held}}, {lookup, answered{}}}, porcupine.Illegal},
 		{"made and overtaken", killed, nil, []step{{lookup, answered{Record: held}}, {other, granted}}, porcupine.Illegal},
 		{"completion made", completion, []step{{other, granted}}, []step{{lookup, answered{Record: succeeded}}}, porcupine.Ok},
-		{"completion not made", completion, []step{{other, granted}}, []step{{lookup, answered{Record: idempotency.Record{Status: idempotency.Running, Token: other.Token, Fence: 7, Fingerprint: fingerprint("payload")}}}}, porcupine.Ok},
+		{"completion not made", completion, []step{{other, granted}}, []step{{lookup, answered{Record: idempotency.Record{Status: idempotency.StatusRunning, Token: other.Token, Fence: 7, Fingerprint: fingerprint("payload")}}}}, porcupine.Ok},
 		{"completion before its call", completion, []step{{other, granted}, {lookup, answered{Record: succeeded}}}, nil, porcupine.Illegal},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 						cancel()
 						in.repeated = out.err != nil
 					}
-					if !out.outcome.Decision.Granted() && (in.repeated || out.outcome.Decision == idempotency.Undecided) {
+					if !out.outcome.Decision.Granted() && (in.repeated || out.outcome.Decision == idempotency.DecisionNone) {
 						out.outcome, out.err = store.Claim(p.ctx, c)
 					}
 				case n < 6:
@@ -157,28 +157,28 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
 		switch {
 		case d == got && d.Granted():
-			if d != idempotency.Renewed && out.outcome.Record.Fence <= r.Fence {
+			if d != idempotency.DecisionRenewed && out.outcome.Record.Fence <= r.Fence {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// The interrupted first try was granted, so the second try was Renewed. In the
 		// model, both are one step.
-		case in.repeated && got == idempotency.Renewed && d.Granted():
+		case in.repeated && got == idempotency.DecisionRenewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// A store may also answer InProgress because another call is writing the record
 		// at this moment. The claim then changes nothing.
-		case got == idempotency.InProgress && d.Granted():
+		case got == idempotency.DecisionInProgress && d.Granted():
 			return true, r
-		case got == idempotency.Duplicate && out.outcome.Record.Result.Hash() != r.Result.Hash():
+		case got == idempotency.DecisionDuplicate && out.outcome.Record.Result.Hash() != r.Result.Hash():
 			return false, r
 		}
 		return d == got, r
 	case in.ending != nil:
-		next, err := idempotency.Finish(r, in.ref, *in.ending, instant)
+		next, err := idempotency.ApplyEnding(r, in.ref, *in.ending, instant)
 		return (err == nil) == (out.err == nil), next
 	default:
 		same := out.record.Status == r.Status
-		if same && r.Status != idempotency.Absent {
+		if same && r.Status != idempotency.StatusAbsent {
 			same = out.record.Fence == r.Fence && out.record.Token == r.Token && out.record.Fingerprint == r.Fingerprint && out.record.Result.Hash() == r.Result.Hash()
 		}
 		return same, r
@@ -193,7 +193,7 @@ func assumeEffect(r idempotency.Record, in call, fence int64) idempotency.Record
 			return idempotency.Grant(r, *in.claim, d, fence, instant)
 		}
 	case in.ending != nil:
-		r, _ = idempotency.Finish(r, in.ref, *in.ending, instant)
+		r, _ = idempotency.ApplyEnding(r, in.ref, *in.ending, instant)
 	}
 	return r
 }

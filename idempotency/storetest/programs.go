@@ -55,7 +55,7 @@ func (m program) run(steps int) {
 			name, t := m.randomEnding()
 			log = append(log, fmt.Sprintf("%s %.3s fence %d", name, ref.Key.ID(), ref.Fence))
 			now := m.lookup(ref.Key).ReadAt
-			want, wantErr := idempotency.Finish(m.records[ref.Key], ref, t, now)
+			want, wantErr := idempotency.ApplyEnding(m.records[ref.Key], ref, t, now)
 			err := finish(m.ctx, m.store, ref, t)
 			if (err == nil) != (wantErr == nil) {
 				m.fail("got %v, want %v, after %q", err, wantErr, log)
@@ -71,8 +71,8 @@ func (m program) run(steps int) {
 		}
 		for _, k := range m.keys {
 			got, want := m.lookup(k), m.records[k]
-			if want.Status == idempotency.Absent {
-				if got.Status != idempotency.Absent {
+			if want.Status == idempotency.StatusAbsent {
+				if got.Status != idempotency.StatusAbsent {
 					m.fail("looked up %+v, want nothing, after %q", got, log)
 				}
 				continue
@@ -90,7 +90,7 @@ func (m program) randomClaim(k idempotency.Key, tokens []idempotency.Token) idem
 	c.Token = pick(m.rng, tokens...)
 	c.Fingerprint = fingerprint(pick(m.rng, "payload", "payload", "payload", "another"))
 	c.Body = []byte(pick(m.rng, "body", "other body"))
-	c.Seal = idempotency.SealOf(c.Body, c.Group)
+	c.ExactHash = idempotency.ExactHashOf(c.Body, c.Group)
 	c.Terms.ResendFor = pick(m.rng, 0, 24*long, idempotency.Forever)
 	c.Terms.TTL = pick(m.rng, 24*long, idempotency.Forever)
 	if m.Advance != nil {

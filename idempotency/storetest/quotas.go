@@ -25,11 +25,11 @@ func checkQuotas(p *probe) {
 	}
 	same := func(*idempotency.Claim) {}
 	refused := func(c idempotency.Claim, doing string) {
-		out := p.do(c, idempotency.OverQuota, doing)
+		out := p.do(c, idempotency.DecisionOverQuota, doing)
 		if out.Quota != quota || !out.Record.Equal(idempotency.Record{}) {
 			p.fail("%s: got the quota %d and the record %+v, want %d and no record", doing, out.Quota, out.Record, quota)
 		}
-		if r := p.lookup(c.Key); r.Status == idempotency.Running {
+		if r := p.lookup(c.Key); r.Status == idempotency.StatusRunning {
 			p.fail("%s: the refused claim left a record: %+v", doing, r)
 		}
 	}
@@ -37,7 +37,7 @@ func checkQuotas(p *probe) {
 	var granted []idempotency.Outcome
 	begin := func(doing string) {
 		c := in("a", same)
-		claims, granted = append(claims, c), append(granted, p.do(c, idempotency.New, doing))
+		claims, granted = append(claims, c), append(granted, p.do(c, idempotency.DecisionNew, doing))
 	}
 	for i := range quota {
 		begin(fmt.Sprintf("claim %d within the quota", i+1))
@@ -45,18 +45,18 @@ func checkQuotas(p *probe) {
 	next := in("a", same)
 	refused(next, "a claim beyond the quota")
 	refused(next, "the same claim, repeated")
-	p.do(in("b", same), idempotency.New, "a claim of another scope")
+	p.do(in("b", same), idempotency.DecisionNew, "a claim of another scope")
 
 	first := claims[0]
-	p.do(first, idempotency.Renewed, "a claimant's own claim, in a scope without room")
+	p.do(first, idempotency.DecisionRenewed, "a claimant's own claim, in a scope without room")
 	other := first
 	other.Token = idempotency.NewToken()
-	p.do(other, idempotency.InProgress, "another claim of an operation in progress, in a scope without room")
+	p.do(other, idempotency.DecisionInProgress, "another claim of an operation in progress, in a scope without room")
 	p.pass()
 	refused(next, "a claim beyond the quota, when all leases have ended")
-	p.do(other, idempotency.Unresolved, "a claim of an unresolved operation, in a scope without room")
+	p.do(other, idempotency.DecisionUnresolved, "a claim of an unresolved operation, in a scope without room")
 	other.Resend = true
-	granted[0] = p.do(other, idempotency.Reclaimed, "the resend of an unresolved operation, in a scope without room")
+	granted[0] = p.do(other, idempotency.DecisionReclaimed, "the resend of an unresolved operation, in a scope without room")
 	here := p.store
 	p.store = p.opening(open)
 	refused(next, "a claim beyond the quota in another store over the storage")
@@ -73,8 +73,8 @@ func checkQuotas(p *probe) {
 	done := end(idempotency.Completed(stored), "complete")
 	begin("a claim after a completion")
 	refused(next, "a claim beyond the quota, after a completion")
-	p.do(done, idempotency.Duplicate, "a claim of a completed operation, in a scope without room")
-	failed := end(idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "no"}), "fail")
+	p.do(done, idempotency.DecisionDuplicate, "a claim of a completed operation, in a scope without room")
+	failed := end(idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "no"}), "fail")
 	begin("a claim after a failure")
 	refused(failed, "a claim of a failed operation, in a scope without room")
 	released := end(idempotency.Released(), "release")
@@ -87,12 +87,12 @@ func checkQuotas(p *probe) {
 	repeated.Token = idempotency.NewToken()
 	outs, err := p.store.ClaimBatch(p.ctx, []idempotency.Claim{done, one, two, repeated, in("b", same), failed})
 	p.must(err, "a batch")
-	for i, want := range []idempotency.Decision{idempotency.Duplicate, idempotency.New, idempotency.OverQuota, idempotency.InProgress, idempotency.New, idempotency.OverQuota} {
+	for i, want := range []idempotency.Decision{idempotency.DecisionDuplicate, idempotency.DecisionNew, idempotency.DecisionOverQuota, idempotency.DecisionInProgress, idempotency.DecisionNew, idempotency.DecisionOverQuota} {
 		if outs[i].Decision != want {
 			p.fail("claim %d of a batch in a scope with room for one: got the decision %q, want %q", i, outs[i].Decision, want)
 		}
 	}
 	refused(next, "a claim after the batch")
 	p.must(p.store.Finish(p.ctx, outs[1].Ref(), idempotency.Completed(stored)), "complete")
-	p.do(failed, idempotency.New, "a claim of a failed operation, in a scope with room")
+	p.do(failed, idempotency.DecisionNew, "a claim of a failed operation, in a scope with room")
 }

@@ -36,7 +36,7 @@ func checkRaces(p *probe) {
 					p.fail("claim: %v", err)
 				case out.Decision.Granted():
 					wins[i].Add(1)
-				case out.Decision != idempotency.InProgress:
+				case out.Decision != idempotency.DecisionInProgress:
 					p.fail("a racing claim over %s: got %v, want one grant, and InProgress for the others", claimable[i%len(claimable)], out.Decision)
 				}
 			}
@@ -62,12 +62,12 @@ func (p *probe) prepare(keys []idempotency.Key) {
 		} else if name == "succeeded, expired" {
 			c.Terms.Lease, c.Terms.TTL = p.short(), p.short()
 		}
-		out := p.do(c, idempotency.New, "first claim")
+		out := p.do(c, idempotency.DecisionNew, "first claim")
 		switch claimable[i%len(claimable)] {
 		case "released":
 			p.must(release(p, out.Ref()), "release")
 		case "failed":
-			p.must(fail(idempotency.ProvenForClaim)(p, out.Ref()), "fail")
+			p.must(fail(idempotency.ProofForClaim)(p, out.Ref()), "fail")
 		case "succeeded, expired":
 			p.must(complete(p, out.Ref()), "complete")
 		}
@@ -84,8 +84,8 @@ func checkBatches(p *probe) {
 		with(c, func(c *idempotency.Claim) { c.Token = token }), with(c, func(c *idempotency.Claim) { c.Token = token }),
 	}
 	want := []idempotency.Decision{
-		idempotency.New, idempotency.Duplicate, idempotency.InProgress, idempotency.InProgress, idempotency.Conflict,
-		idempotency.New, idempotency.Renewed,
+		idempotency.DecisionNew, idempotency.DecisionDuplicate, idempotency.DecisionInProgress, idempotency.DecisionInProgress, idempotency.DecisionConflict,
+		idempotency.DecisionNew, idempotency.DecisionRenewed,
 	}
 	outs, err := p.store.ClaimBatch(p.ctx, batch)
 	p.must(err, "batch")
@@ -107,7 +107,7 @@ func checkBatches(p *probe) {
 	states["failed"](p, f)
 	outs, err = p.store.ClaimBatch(p.ctx, []idempotency.Claim{with(f, func(c *idempotency.Claim) { c.Fingerprint = fingerprint("another") }), claim(f)})
 	p.must(err, "batch")
-	if outs[0].Decision != idempotency.Conflict || outs[1].Decision != idempotency.New {
+	if outs[0].Decision != idempotency.DecisionConflict || outs[1].Decision != idempotency.DecisionNew {
 		p.fail("a conflicting and a matching claim of a failed key: got %v and %v, want conflict and new", outs[0].Decision, outs[1].Decision)
 	}
 	// The largest batch and the empty batch.
@@ -117,7 +117,7 @@ func checkBatches(p *probe) {
 	}
 	outs, err = p.store.ClaimBatch(p.ctx, full)
 	p.must(err, "a batch of MaxBatch claims")
-	if slices.ContainsFunc(outs, func(o idempotency.Outcome) bool { return o.Decision != idempotency.New }) {
+	if slices.ContainsFunc(outs, func(o idempotency.Outcome) bool { return o.Decision != idempotency.DecisionNew }) {
 		p.fail("a batch of new keys: got %v", outs)
 	}
 	if outs, err = p.store.ClaimBatch(p.ctx, nil); err != nil || len(outs) != 0 {
@@ -133,12 +133,12 @@ func checkWrites(p *probe) {
 		return
 	}
 	done, taken, open := p.key(), p.key(), p.key()
-	first := p.do(claim(done), idempotency.New, "first claim")
-	old := p.do(with(taken, func(c *idempotency.Claim) { c.Terms.Lease, c.Terms.ResendFor = p.short(), long }), idempotency.New, "short claim")
+	first := p.do(claim(done), idempotency.DecisionNew, "first claim")
+	old := p.do(with(taken, func(c *idempotency.Claim) { c.Terms.Lease, c.Terms.ResendFor = p.short(), long }), idempotency.DecisionNew, "short claim")
 	p.pass()
-	p.do(claim(taken), idempotency.Reclaimed, "claim after the lease")
+	p.do(claim(taken), idempotency.DecisionReclaimed, "claim after the lease")
 	completed := idempotency.Completed(stored)
-	failures, outs, err := w.Write(p.ctx, []idempotency.Finishing{{Ref: first.Ref(), Ending: completed}, {Ref: old.Ref(), Ending: completed}, {}}, []idempotency.Claim{claim(open), claim(taken), claim(open)})
+	failures, outs, err := w.Write(p.ctx, []idempotency.ClaimEnding{{Ref: first.Ref(), Ending: completed}, {Ref: old.Ref(), Ending: completed}, {}}, []idempotency.Claim{claim(open), claim(taken), claim(open)})
 	p.must(err, "write")
 	if len(failures) != 3 || len(outs) != 3 {
 		p.fail("Write returned %d errors for 3 endings and %d outcomes for 3 claims", len(failures), len(outs))
@@ -147,15 +147,15 @@ func checkWrites(p *probe) {
 	p.must(failures[0], "complete in a Write")
 	p.stale("complete in a Write after another claim", failures[1], old.Ref())
 	p.refused("an ending of nothing in a Write", failures[2])
-	for i, want := range []idempotency.Decision{idempotency.New, idempotency.InProgress, idempotency.InProgress} {
+	for i, want := range []idempotency.Decision{idempotency.DecisionNew, idempotency.DecisionInProgress, idempotency.DecisionInProgress} {
 		if outs[i].Decision != want {
 			p.fail("claim %d of a Write: got the decision %q, want %q", i, outs[i].Decision, want)
 		}
 	}
-	if r := p.lookup(done); r.Status != idempotency.Succeeded || r.Result.Hash() != stored.Hash() {
+	if r := p.lookup(done); r.Status != idempotency.StatusSucceeded || r.Result.Hash() != stored.Hash() {
 		p.fail("the record after a completion in a Write is %+v", r)
 	}
-	failures, _, err = w.Write(p.ctx, []idempotency.Finishing{{Ref: outs[0].Ref(), Ending: completed}}, []idempotency.Claim{{}})
+	failures, _, err = w.Write(p.ctx, []idempotency.ClaimEnding{{Ref: outs[0].Ref(), Ending: completed}}, []idempotency.Claim{{}})
 	p.must(errors.Join(failures...), "complete in a Write with an invalid claim")
 	p.refused("an invalid claim in a Write", err)
 	failures, outs, err = w.Write(p.ctx, nil, nil)
@@ -202,7 +202,7 @@ func checkBatchRaces(p *probe) {
 				for i, out := range outs {
 					if out.Decision.Granted() {
 						wins[batch[i].Key]++
-					} else if out.Decision != idempotency.InProgress {
+					} else if out.Decision != idempotency.DecisionInProgress {
 						p.fail("a racing batch: got %v, want a grant or InProgress", out.Decision)
 					}
 				}

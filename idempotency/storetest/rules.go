@@ -22,12 +22,12 @@ var token = idempotency.Token{1, 2, 3}
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
-		out := p.do(claim(k), idempotency.New, "first claim")
+		out := p.do(claim(k), idempotency.DecisionNew, "first claim")
 		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Released()), "release")
 		return out
 	},
 	"running": func(p *probe, k idempotency.Key) idempotency.Outcome {
-		return p.do(with(k, func(c *idempotency.Claim) { c.Token = token }), idempotency.New, "first claim")
+		return p.do(with(k, func(c *idempotency.Claim) { c.Token = token }), idempotency.DecisionNew, "first claim")
 	},
 	"running, lease over, safe": func(p *probe, k idempotency.Key) idempotency.Outcome {
 		return p.lapsed(k, 24*long)
@@ -42,7 +42,7 @@ var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 		return p.lapsed(k, 0)
 	},
 	"running, lease and TTL over": func(p *probe, k idempotency.Key) idempotency.Outcome {
-		out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.Lease, c.Terms.TTL = token, p.short(), p.short() }), idempotency.New, "first claim")
+		out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.Lease, c.Terms.TTL = token, p.short(), p.short() }), idempotency.DecisionNew, "first claim")
 		p.pass()
 		return out
 	},
@@ -68,20 +68,20 @@ var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 }
 
 func (p *probe) lapsed(k idempotency.Key, resendFor time.Duration) idempotency.Outcome {
-	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.Lease, c.Terms.ResendFor = token, p.short(), resendFor }), idempotency.New, "first claim")
+	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.Lease, c.Terms.ResendFor = token, p.short(), resendFor }), idempotency.DecisionNew, "first claim")
 	p.pass()
 	return out
 }
 
 func (p *probe) succeeded(k idempotency.Key, ttl time.Duration) idempotency.Outcome {
-	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.New, "first claim")
+	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.DecisionNew, "first claim")
 	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(stored)), "complete")
 	return out
 }
 
 func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.Outcome {
-	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.New, "first claim")
-	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused"})), "fail")
+	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.DecisionNew, "first claim")
+	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim, Reason: "refused"})), "fail")
 	return out
 }
 
@@ -100,19 +100,19 @@ var decisionTable = []struct {
 	state                                                            string
 	otherToken, repeated, otherPayload, sameToken, otherSpec, resend idempotency.Decision
 }{
-	{"nothing", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
-	{"released", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
-	{"running", idempotency.InProgress, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.InProgress},
-	{"running, lease over, safe", idempotency.Reclaimed, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease over, always safe", idempotency.Reclaimed, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease over, no longer safe", idempotency.Unresolved, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease over, never safe", idempotency.Unresolved, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease and TTL over", idempotency.Unresolved, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"succeeded", idempotency.Duplicate, idempotency.Duplicate, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Duplicate},
-	{"succeeded for ever", idempotency.Duplicate, idempotency.Duplicate, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Duplicate},
-	{"succeeded, expired", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
-	{"failed", idempotency.New, idempotency.New, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.New},
-	{"failed, expired", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
+	{"nothing", idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew},
+	{"released", idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew},
+	{"running", idempotency.DecisionInProgress, idempotency.DecisionRenewed, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionInProgress},
+	{"running, lease over, safe", idempotency.DecisionReclaimed, idempotency.DecisionRenewed, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionReclaimed},
+	{"running, lease over, always safe", idempotency.DecisionReclaimed, idempotency.DecisionRenewed, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionReclaimed},
+	{"running, lease over, no longer safe", idempotency.DecisionUnresolved, idempotency.DecisionRenewed, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionReclaimed},
+	{"running, lease over, never safe", idempotency.DecisionUnresolved, idempotency.DecisionRenewed, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionReclaimed},
+	{"running, lease and TTL over", idempotency.DecisionUnresolved, idempotency.DecisionRenewed, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionReclaimed},
+	{"succeeded", idempotency.DecisionDuplicate, idempotency.DecisionDuplicate, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionDuplicate},
+	{"succeeded for ever", idempotency.DecisionDuplicate, idempotency.DecisionDuplicate, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionDuplicate},
+	{"succeeded, expired", idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew},
+	{"failed", idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionConflict, idempotency.DecisionConflict, idempotency.DecisionIncomparable, idempotency.DecisionNew},
+	{"failed, expired", idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew, idempotency.DecisionNew},
 }
 
 func checkDecisions(p *probe) {
@@ -140,9 +140,9 @@ func checkDecisions(p *probe) {
 			switch {
 			case !column.want.Granted() && !before.Equal(after):
 				p.fail("%s: a claim that was not granted changed the record from %+v to %+v", doing, before, after)
-			case column.want == idempotency.Duplicate && out.Record.Result.Hash() != stored.Hash():
+			case column.want == idempotency.DecisionDuplicate && out.Record.Result.Hash() != stored.Hash():
 				p.fail("%s: got the result %+v, want the stored one", doing, out.Record.Result)
-			case column.want == idempotency.InProgress && (out.RetryAfter() < long/2 || out.RetryAfter() > long):
+			case column.want == idempotency.DecisionInProgress && (out.RetryAfter() < long/2 || out.RetryAfter() > long):
 				p.fail("%s: RetryAfter is %v, want what is left of the lease of %v", doing, out.RetryAfter(), long)
 			}
 		}
@@ -161,7 +161,7 @@ func checkGrants(p *probe) {
 		states[row.state](p, k)
 		before := p.lookup(k)
 		c := with(k, func(c *idempotency.Claim) {
-			c.Body, c.Group, c.Seal = []byte("later body"), "later group", idempotency.SealOf([]byte("later body"), "later group")
+			c.Body, c.Group, c.ExactHash = []byte("later body"), "later group", idempotency.ExactHashOf([]byte("later body"), "later group")
 			c.Terms = idempotency.Terms{Lease: 2 * long, TTL: 48 * long, ResendFor: 3 * long}
 			c.Dataset = idempotency.Dataset{ID: "noaa", Version: "v1.0.0", SourceURI: "s3://b/k", ArtifactChecksum: "sha256:00", CARELabel: "CARE-1", ReplaySafe: true}
 		})
@@ -172,7 +172,7 @@ func checkGrants(p *probe) {
 		}
 		p.sameRecord(row.state+", granted", out.Record, want)
 		p.sameRecord(row.state+", looked up", p.lookup(k), want)
-		if want := row.otherToken == idempotency.Reclaimed; out.Drift != want {
+		if want := row.otherToken == idempotency.DecisionReclaimed; out.Drift != want {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
@@ -182,10 +182,10 @@ func checkGrants(p *probe) {
 	states["failed"](p, k)
 	before := p.lookup(k)
 	p.pass()
-	out := p.do(claim(k), idempotency.New, "claim of a failed record")
+	out := p.do(claim(k), idempotency.DecisionNew, "claim of a failed record")
 	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Released()), "release")
 	after := p.lookup(k)
-	if after.Status != idempotency.Failed || !after.Created.Equal(before.Created) || !after.Expires.Equal(before.Expires) {
+	if after.Status != idempotency.StatusFailed || !after.Created.Equal(before.Created) || !after.Expires.Equal(before.Expires) {
 		p.fail("failed, claimed and released: got %v, created %v, expires %v, want failed, %v, %v", after.Status, after.Created, after.Expires, before.Created, before.Expires)
 	}
 }
@@ -221,20 +221,20 @@ var transitionTable = []struct {
 	next     idempotency.Decision
 	conflict idempotency.Decision // decision on a next claim with another fingerprint
 }{
-	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
-	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
-	{"failed with proof for all", "", fail(idempotency.ProvenForAll), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
-	{"failed without proof", "", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Unresolved, idempotency.Conflict},
-	{"released", "", release, idempotency.Absent, false, idempotency.New, idempotency.New},
-	{"a failed one released", "failed", release, idempotency.Failed, false, idempotency.New, idempotency.Conflict},
-	{"an expired one released", "succeeded, expired", release, idempotency.Absent, false, idempotency.New, idempotency.New},
-	{"reclaimed, completed", "running, lease over, safe", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
-	{"reclaimed, failed with proof for the claim", "running, lease over, safe", fail(idempotency.ProvenForClaim), idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
-	{"reclaimed, failed with proof for all", "running, lease over, safe", fail(idempotency.ProvenForAll), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
-	{"reclaimed, failed without proof", "running, lease over, safe", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
-	{"reclaimed, released", "running, lease over, safe", release, idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
-	{"run again, failed with proof for the claim", "running, lease over, never safe", fail(idempotency.ProvenForClaim), idempotency.Running, true, idempotency.Unresolved, idempotency.Conflict},
-	{"run again, released", "running, lease over, never safe", release, idempotency.Running, true, idempotency.Unresolved, idempotency.Conflict},
+	{"completed", "", complete, idempotency.StatusSucceeded, false, idempotency.DecisionDuplicate, idempotency.DecisionConflict},
+	{"failed with proof", "", fail(idempotency.ProofForClaim), idempotency.StatusFailed, false, idempotency.DecisionNew, idempotency.DecisionConflict},
+	{"failed with proof for all", "", fail(idempotency.ProofForAll), idempotency.StatusFailed, false, idempotency.DecisionNew, idempotency.DecisionConflict},
+	{"failed without proof", "", fail(idempotency.ProofNone), idempotency.StatusRunning, true, idempotency.DecisionUnresolved, idempotency.DecisionConflict},
+	{"released", "", release, idempotency.StatusAbsent, false, idempotency.DecisionNew, idempotency.DecisionNew},
+	{"a failed one released", "failed", release, idempotency.StatusFailed, false, idempotency.DecisionNew, idempotency.DecisionConflict},
+	{"an expired one released", "succeeded, expired", release, idempotency.StatusAbsent, false, idempotency.DecisionNew, idempotency.DecisionNew},
+	{"reclaimed, completed", "running, lease over, safe", complete, idempotency.StatusSucceeded, false, idempotency.DecisionDuplicate, idempotency.DecisionConflict},
+	{"reclaimed, failed with proof for the claim", "running, lease over, safe", fail(idempotency.ProofForClaim), idempotency.StatusRunning, true, idempotency.DecisionReclaimed, idempotency.DecisionConflict},
+	{"reclaimed, failed with proof for all", "running, lease over, safe", fail(idempotency.ProofForAll), idempotency.StatusFailed, false, idempotency.DecisionNew, idempotency.DecisionConflict},
+	{"reclaimed, failed without proof", "running, lease over, safe", fail(idempotency.ProofNone), idempotency.StatusRunning, true, idempotency.DecisionReclaimed, idempotency.DecisionConflict},
+	{"reclaimed, released", "running, lease over, safe", release, idempotency.StatusRunning, true, idempotency.DecisionReclaimed, idempotency.DecisionConflict},
+	{"run again, failed with proof for the claim", "running, lease over, never safe", fail(idempotency.ProofForClaim), idempotency.StatusRunning, true, idempotency.DecisionUnresolved, idempotency.DecisionConflict},
+	{"run again, released", "running, lease over, never safe", release, idempotency.StatusRunning, true, idempotency.DecisionUnresolved, idempotency.DecisionConflict},
 }
 
 func complete(p *probe, ref idempotency.Ref) error {
@@ -299,7 +299,7 @@ func checkExtensions(p *probe) {
 		if before.LeaseUntil = after.LeaseUntil; !after.Equal(before) {
 			p.fail("extend, %s: the record is %+v, want %+v", name, after, before)
 		}
-		p.do(claim(k), idempotency.InProgress, "claim during an extended lease")
+		p.do(claim(k), idempotency.DecisionInProgress, "claim during an extended lease")
 		p.must(complete(p, claimed.Ref()), "complete after an extension")
 		p.stale("extend after the end", extend(p, claimed.Ref()), claimed.Ref())
 	}
@@ -310,7 +310,7 @@ func checkExtensions(p *probe) {
 		}
 	}
 	k := p.key()
-	claimed := p.do(with(k, func(c *idempotency.Claim) { c.Terms.TTL = idempotency.Forever }), idempotency.New, "claim")
+	claimed := p.do(with(k, func(c *idempotency.Claim) { c.Terms.TTL = idempotency.Forever }), idempotency.DecisionNew, "claim")
 	p.must(p.store.Extend(p.ctx, claimed.Ref(), idempotency.Forever), "extend without an end")
 	if r := p.lookup(k); r.LeaseUntil.Year() != 9999 {
 		p.fail("extend without an end: the lease ends at %v, want the year 9999", r.LeaseUntil)
@@ -331,42 +331,42 @@ func checkOwners(p *probe) {
 		resend time.Duration
 		want   idempotency.Decision
 	}{
-		{"the same process", "a", began, long, idempotency.InProgress},
-		{"a later process", "a", began.Add(time.Millisecond), long, idempotency.Reclaimed},
-		{"a process of the next day", "a", began.Add(24 * time.Hour), long, idempotency.Reclaimed},
-		{"an earlier process", "a", began.Add(-time.Hour), long, idempotency.InProgress},
-		{"a later process of another owner", "b", began.Add(time.Hour), long, idempotency.InProgress},
-		{"a later process, and no safe resend", "a", began.Add(time.Hour), 0, idempotency.Unresolved},
+		{"the same process", "a", began, long, idempotency.DecisionInProgress},
+		{"a later process", "a", began.Add(time.Millisecond), long, idempotency.DecisionReclaimed},
+		{"a process of the next day", "a", began.Add(24 * time.Hour), long, idempotency.DecisionReclaimed},
+		{"an earlier process", "a", began.Add(-time.Hour), long, idempotency.DecisionInProgress},
+		{"a later process of another owner", "b", began.Add(time.Hour), long, idempotency.DecisionInProgress},
+		{"a later process, and no safe resend", "a", began.Add(time.Hour), 0, idempotency.DecisionUnresolved},
 	} {
 		k := p.key()
-		first := p.do(owned(k, "a", began, row.resend), idempotency.New, "first claim of an owner")
+		first := p.do(owned(k, "a", began, row.resend), idempotency.DecisionNew, "first claim of an owner")
 		out := p.do(owned(k, row.owner, row.began, row.resend), row.want, "claim of "+row.name)
-		if row.want != idempotency.Reclaimed {
+		if row.want != idempotency.DecisionReclaimed {
 			continue
 		}
 		p.stale("complete the claim of the earlier process", complete(p, first.Ref()), first.Ref())
 		p.must(complete(p, out.Ref()), "complete the claim of the later process")
 	}
 	k := p.key()
-	p.do(claim(k), idempotency.New, "first claim without an owner")
-	p.do(claim(k), idempotency.InProgress, "claim without an owner")
+	p.do(claim(k), idempotency.DecisionNew, "first claim without an owner")
+	p.do(claim(k), idempotency.DecisionInProgress, "claim without an owner")
 }
 
 func checkFences(p *probe) {
 	transitions := map[string]func(*probe, idempotency.Ref) error{
 		"Complete": complete, "Release": release, "Extend": extend,
-		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
+		"Fail without proof": fail(idempotency.ProofNone), "Fail": fail(idempotency.ProofForClaim), "Fail for all": fail(idempotency.ProofForAll),
 	}
 	for name, transition := range transitions {
 		// After a second claim, ending or extending the first claim must change nothing
 		// and return ErrStaleClaim.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
-			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
+			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProofForAll), "was released": release,
 		} {
 			doing := fmt.Sprintf("%s of a zombie while the next claim %s", name, after)
 			k := p.key()
 			zombie := states["running, lease over, safe"](p, k)
-			next := p.do(claim(k), idempotency.Reclaimed, doing)
+			next := p.do(claim(k), idempotency.DecisionReclaimed, doing)
 			if next.Record.Fence <= zombie.Record.Fence {
 				p.fail("%s: the fence went from %d to %d", doing, zombie.Record.Fence, next.Record.Fence)
 			}
@@ -396,19 +396,19 @@ func checkFences(p *probe) {
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")
-	p.do(claim(k), idempotency.Duplicate, "claim after a late completion")
+	p.do(claim(k), idempotency.DecisionDuplicate, "claim after a late completion")
 	// All fences differ. The fences of a key grow, even after a release.
 	seen, k := map[int64]bool{}, p.key()
 	last := int64(0)
 	for range 20 {
-		out := p.do(claim(k), idempotency.New, "claim after a release")
+		out := p.do(claim(k), idempotency.DecisionNew, "claim after a release")
 		if out.Record.Fence <= last || seen[out.Record.Fence] {
 			p.fail("fence %d after %d", out.Record.Fence, last)
 		}
 		last = out.Record.Fence
 		seen[last] = true
 		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Released()), "release")
-		o := p.do(claim(p.key()), idempotency.New, "claim")
+		o := p.do(claim(p.key()), idempotency.DecisionNew, "claim")
 		if seen[o.Record.Fence] {
 			p.fail("fence %d was given twice", o.Record.Fence)
 		}
@@ -428,7 +428,7 @@ func (p *probe) stale(doing string, err error, ref idempotency.Ref) {
 func checkRepeats(p *probe) {
 	for name, transition := range map[string]func(*probe, idempotency.Ref) error{
 		"Complete": complete, "Release": release,
-		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
+		"Fail without proof": fail(idempotency.ProofNone), "Fail": fail(idempotency.ProofForClaim), "Fail for all": fail(idempotency.ProofForAll),
 	} {
 		for _, before := range []string{"nothing", "running, lease over, safe"} {
 			k := p.key()
@@ -451,7 +451,7 @@ func checkRepeats(p *probe) {
 		c := claim(k)
 		first, err := p.store.Claim(p.ctx, c)
 		p.must(err, before)
-		second := p.do(c, idempotency.Renewed, "claim repeated, after "+before)
+		second := p.do(c, idempotency.DecisionRenewed, "claim repeated, after "+before)
 		if first.Record.Fence != second.Record.Fence {
 			p.fail("claim repeated, after %s: fence %d became %d", before, first.Record.Fence, second.Record.Fence)
 		}

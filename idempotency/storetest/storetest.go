@@ -200,8 +200,8 @@ func fingerprint(s string) idempotency.Fingerprint {
 func claim(k idempotency.Key) idempotency.Claim {
 	return idempotency.Claim{
 		Key: k, Token: idempotency.NewToken(), Fingerprint: fingerprint("payload"), Body: []byte("body"), Group: "group",
-		Seal:  idempotency.SealOf([]byte("body"), "group"),
-		Terms: idempotency.Terms{Lease: long, TTL: 24 * long},
+		ExactHash: idempotency.ExactHashOf([]byte("body"), "group"),
+		Terms:     idempotency.Terms{Lease: long, TTL: 24 * long},
 	}
 }
 
@@ -231,7 +231,7 @@ func (p *probe) lookup(k idempotency.Key) idempotency.Record {
 var properties = []property{
 	{"decisions", "a claim is decided by what is found, in the order of idempotency.Decide", checkDecisions},
 	{"grants", "a grant changes the record as idempotency.Grant says: stored bytes win, an expired key begins a generation, a lease begins now", checkGrants},
-	{"transitions", "a transition leaves the record as idempotency.Finish says; only proof ends a doubt", checkTransitions},
+	{"transitions", "a transition leaves the record as idempotency.ApplyEnding says; only proof ends a doubt", checkTransitions},
 	{"fences", "each transition carries the fence; a claimant that was overtaken gets ErrStaleClaim and changes nothing", checkFences},
 	{"owners", "a claim of a later process of an owner ends the lease of an earlier process, and no other claim does", checkOwners},
 	{"extensions", "an extension moves the end of the lease of a claim that nobody else has, never back, and changes nothing else", checkExtensions},

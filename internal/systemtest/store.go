@@ -75,8 +75,8 @@ func (h *handle) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 	}
 	for i, o := range out {
 		h.p.w.note(claims[i].Key.Value, "%s claims it: %v", h.p.name, o.Decision)
-		if h.p.w.sabotage == "generous store" && (o.Decision == idempotency.Unresolved || o.Decision == idempotency.InProgress) {
-			out[i].Decision = idempotency.Reclaimed
+		if h.p.w.sabotage == "generous store" && (o.Decision == idempotency.DecisionUnresolved || o.Decision == idempotency.DecisionInProgress) {
+			out[i].Decision = idempotency.DecisionReclaimed
 			out[i].Record.ResendUntil = o.Record.ReadAt.Add(time.Hour)
 			out[i].Record.LeaseUntil = o.Record.ReadAt.Add(time.Hour)
 		}
@@ -129,11 +129,11 @@ func (w *world) resolveByTruth(k idempotency.Key, truth func(idempotency.Record)
 		return
 	}
 	r := records[0]
-	if r.Status != idempotency.Running || !r.ReadAt.After(r.LeaseUntil.Add(30*time.Second)) {
+	if r.Status != idempotency.StatusRunning || !r.ReadAt.After(r.LeaseUntil.Add(30*time.Second)) {
 		return
 	}
 	happened, result := truth(r)
-	t := idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "looked for and not found"})
+	t := idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "looked for and not found"})
 	if happened {
 		t = idempotency.Completed(result)
 	}

@@ -44,14 +44,14 @@ type claimAnswers struct {
 	resend  bool               // Claim.Resend of the granted claim
 
 	// grants has one event for each call that granted or renewed the claim: Claimed,
-	// Renewed or Reclaimed.
+	// DecisionRenewed or DecisionReclaimed.
 	grants []ledger.Event
 
-	// inDoubts is the number of successful calls of Finish with NoProof. The store may
+	// inDoubts is the number of successful calls of Finish with ProofNone. The store may
 	// ignore a repeated call.
 	inDoubts int
 
-	// ends has the event of each successful call of Finish, except with NoProof. The ledger
+	// ends has the event of each successful call of Finish, except with ProofNone. The ledger
 	// has only the event of the call that ended the claim, not of repeated calls.
 	ends []ledger.Event
 }
@@ -101,7 +101,7 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 	}
 	for i, o := range out {
 		event := map[idempotency.Decision]ledger.Event{
-			idempotency.New: ledger.Claimed, idempotency.Renewed: ledger.Renewed, idempotency.Reclaimed: ledger.Reclaimed,
+			idempotency.DecisionNew: ledger.Claimed, idempotency.DecisionRenewed: ledger.Renewed, idempotency.DecisionReclaimed: ledger.Reclaimed,
 		}[o.Decision]
 		if event == "" {
 			continue
@@ -118,7 +118,7 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 
 func (s watched) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	event := ledger.Released
-	if f, ok := t.Failure(); ok && f.Proof == idempotency.NoProof {
+	if f, ok := t.Failure(); ok && f.Proof == idempotency.ProofNone {
 		event = ledger.InDoubt
 	} else if ok {
 		event = ledger.Failed
@@ -218,7 +218,7 @@ func (c *claimAnswers) difference(entries []ledger.Entry) string {
 		return "nobody saw it"
 	}
 	first := entries[0]
-	if g := c.granted; len(c.grants) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.Seal) ||
+	if g := c.granted; len(c.grants) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.ExactHash) ||
 		first.Attempts != g.Attempts || first.Generation != g.Generation || first.Resend != c.resend || !first.At.Equal(g.ReadAt) {
 		return fmt.Sprintf("the store granted attempt %d of generation %d of the payload %v at %v", g.Attempts, g.Generation, g.Fingerprint, g.ReadAt)
 	}

@@ -31,11 +31,11 @@ func TestClockSetBack(t *testing.T) {
 				for _, c := range []*idempotency.Claim{&lost, &kept} {
 					c.Terms.Lease, c.Terms.ResendFor = 10*time.Second, 265*time.Second
 				}
-				claim(t, s, lost, idempotency.New)
-				held := claim(t, s, kept, idempotency.New)
+				claim(t, s, lost, idempotency.DecisionNew)
+				held := claim(t, s, kept, idempotency.DecisionNew)
 				advance(10 * time.Minute)
 				if restart {
-					claim(t, s, claimOf("that another process commits"), idempotency.New)
+					claim(t, s, claimOf("that another process commits"), idempotency.DecisionNew)
 					s = d.store(t, sqlstore.Config{Clock: clock, Ledger: true})
 				} else if _, err := s.Lookup(t.Context(), claimOf("absent").Key); err != nil {
 					t.Fatal(err)
@@ -44,13 +44,13 @@ func TestClockSetBack(t *testing.T) {
 
 				again := lost
 				again.Token = idempotency.NewToken()
-				if out := claim(t, s, again, idempotency.Unresolved); out.Record.Reason == "" {
+				if out := claim(t, s, again, idempotency.DecisionUnresolved); out.Record.Reason == "" {
 					t.Error("the record does not say why it is unresolved")
 				}
 				if n := s.Stats().ClockSteps; n != 1 {
 					t.Errorf("%d steps of the clock, want 1", n)
 				}
-				claim(t, s, claimOf("later"), idempotency.New)
+				claim(t, s, claimOf("later"), idempotency.DecisionNew)
 				if err := s.Finish(t.Context(), held.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 					t.Errorf("the claimant itself: %v", err)
 				}
@@ -116,7 +116,7 @@ func TestClockSetBackBeforeRollback(t *testing.T) {
 				s := d.store(t, sqlstore.Config{DB: db, Clock: clock})
 				lost := claimOf("lost")
 				lost.Terms.Lease, lost.Terms.ResendFor = 10*time.Second, 265*time.Second
-				claim(t, s, lost, idempotency.New)
+				claim(t, s, lost, idempotency.DecisionNew)
 				advance(10 * time.Minute)
 				if _, err := s.Lookup(t.Context(), claimOf("absent").Key); err != nil {
 					t.Fatal(err)
@@ -124,7 +124,7 @@ func TestClockSetBackBeforeRollback(t *testing.T) {
 				advance(-8 * time.Minute)
 				first(t, s, db)
 				lost.Token = idempotency.NewToken()
-				claim(t, s, lost, idempotency.Unresolved)
+				claim(t, s, lost, idempotency.DecisionUnresolved)
 				if n := s.Stats().ClockSteps; n != 1 {
 					t.Errorf("%d steps of the clock, want 1", n)
 				}
@@ -154,7 +154,7 @@ func TestClockSetBackOnlyCallersTransactions(t *testing.T) {
 		}
 		lost := claimOf("lost")
 		lost.Terms.Lease, lost.Terms.ResendFor = 10*time.Second, 265*time.Second
-		if out, err := in(s, lost); err != nil || out.Decision != idempotency.New {
+		if out, err := in(s, lost); err != nil || out.Decision != idempotency.DecisionNew {
 			t.Fatal(out.Decision, err)
 		}
 		for recorded := 0; recorded == 0; { // a concurrent recording would be skipped
@@ -177,7 +177,7 @@ func TestClockSetBackOnlyCallersTransactions(t *testing.T) {
 				refused++
 				continue
 			}
-			if err != nil || out.Decision != idempotency.Unresolved {
+			if err != nil || out.Decision != idempotency.DecisionUnresolved {
 				t.Error(out.Decision, err)
 			}
 			break
@@ -204,7 +204,7 @@ func TestClockReadAfterWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		var waiting sync.WaitGroup
-		waiting.Go(func() { claim(t, s, claimOf("b"), idempotency.New) })
+		waiting.Go(func() { claim(t, s, claimOf("b"), idempotency.DecisionNew) })
 		time.Sleep(100 * time.Millisecond)
 		advance(time.Minute)
 		if _, err := s.Lookup(t.Context(), claimOf("absent").Key); err != nil {
@@ -229,12 +229,12 @@ func TestClockSlews(t *testing.T) {
 		s := d.store(t, sqlstore.Config{Clock: clock})
 		c := claimOf("a")
 		c.Terms.Lease, c.Terms.ResendFor = time.Second, 265*time.Second
-		claim(t, s, c, idempotency.New)
+		claim(t, s, c, idempotency.DecisionNew)
 		advance(time.Minute)
-		claim(t, s, claimOf("b"), idempotency.New)
+		claim(t, s, claimOf("b"), idempotency.DecisionNew)
 		advance(-4 * time.Second)
 		c.Token = idempotency.NewToken()
-		claim(t, s, c, idempotency.Reclaimed)
+		claim(t, s, c, idempotency.DecisionReclaimed)
 	})
 }
 
@@ -245,18 +245,18 @@ func TestPurgeReleased(t *testing.T) {
 		s := d.store(t, sqlstore.Config{})
 		c := claimOf("a")
 		c.Terms.TTL = idempotency.Forever
-		if err := s.Finish(t.Context(), claim(t, s, c, idempotency.New).Ref(), idempotency.Released()); err != nil {
+		if err := s.Finish(t.Context(), claim(t, s, c, idempotency.DecisionNew).Ref(), idempotency.Released()); err != nil {
 			t.Fatal(err)
 		}
 		kept := claimOf("b")
 		kept.Terms.TTL = idempotency.Forever
-		if err := s.Finish(t.Context(), claim(t, s, kept, idempotency.New).Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
+		if err := s.Finish(t.Context(), claim(t, s, kept, idempotency.DecisionNew).Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Purge(t.Context()); err != nil || n != 1 {
 			t.Errorf("purged %d, %v, want the released row", n, err)
 		}
-		claim(t, s, kept, idempotency.Duplicate)
+		claim(t, s, kept, idempotency.DecisionDuplicate)
 	})
 }
 

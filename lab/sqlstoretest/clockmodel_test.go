@@ -161,7 +161,7 @@ func (m *clockModel) newClaim() idempotency.Claim {
 // check checks a granted claim. It returns the time of the first attempt.
 func (m *clockModel) check(c idempotency.Claim, out idempotency.Outcome) time.Duration {
 	m.note(fmt.Sprintf("claim of %s: %v", c.Key.Value, out.Decision))
-	if out.Decision != idempotency.Reclaimed {
+	if out.Decision != idempotency.DecisionReclaimed {
 		return m.elapsed
 	}
 	m.reclaimed++

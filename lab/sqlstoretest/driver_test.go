@@ -176,21 +176,21 @@ func TestBetweenReadAndWrite(t *testing.T) {
 		between step
 		want    idempotency.Decision
 	}{
-		{"absent, claimed", nil, claims(nil), idempotency.InProgress},
-		{"absent, claimed for another payload", nil, claims(nil, payload), idempotency.Conflict},
-		{"absent, failed with another payload", nil, claims(fails(idempotency.ProvenForAll), payload), idempotency.Conflict},
-		{"absent, failed with another spec", nil, claims(fails(idempotency.ProvenForAll), spec), idempotency.Unjudged},
-		{"absent, in doubt with another payload", nil, claims(fails(idempotency.NoProof), payload, safe), idempotency.Conflict},
-		{"absent, completed", nil, claims(completes), idempotency.Duplicate},
-		{"absent, failed", nil, claims(fails(idempotency.ProvenForAll)), idempotency.New},
-		{"absent, in doubt", nil, claims(fails(idempotency.NoProof)), idempotency.Unresolved},
-		{"absent, in doubt and safe", nil, claims(fails(idempotency.NoProof), safe), idempotency.Reclaimed},
-		{"absent, released", nil, claims(releases, payload), idempotency.New},
-		{"released, completed", claims(releases), claims(completes), idempotency.Duplicate},
-		{"failed, completed", claims(fails(idempotency.ProvenForAll)), claims(completes), idempotency.Duplicate},
-		{"in doubt, reclaimed", claims(fails(idempotency.NoProof), safe), claims(nil), idempotency.InProgress},
-		{"in doubt, reclaimed and completed", claims(fails(idempotency.NoProof), safe), claims(completes), idempotency.Duplicate},
-		{"in doubt, reclaimed and released", claims(fails(idempotency.NoProof), safe), claims(releases), idempotency.Reclaimed},
+		{"absent, claimed", nil, claims(nil), idempotency.DecisionInProgress},
+		{"absent, claimed for another payload", nil, claims(nil, payload), idempotency.DecisionConflict},
+		{"absent, failed with another payload", nil, claims(fails(idempotency.ProofForAll), payload), idempotency.DecisionConflict},
+		{"absent, failed with another spec", nil, claims(fails(idempotency.ProofForAll), spec), idempotency.DecisionIncomparable},
+		{"absent, in doubt with another payload", nil, claims(fails(idempotency.ProofNone), payload, safe), idempotency.DecisionConflict},
+		{"absent, completed", nil, claims(completes), idempotency.DecisionDuplicate},
+		{"absent, failed", nil, claims(fails(idempotency.ProofForAll)), idempotency.DecisionNew},
+		{"absent, in doubt", nil, claims(fails(idempotency.ProofNone)), idempotency.DecisionUnresolved},
+		{"absent, in doubt and safe", nil, claims(fails(idempotency.ProofNone), safe), idempotency.DecisionReclaimed},
+		{"absent, released", nil, claims(releases, payload), idempotency.DecisionNew},
+		{"released, completed", claims(releases), claims(completes), idempotency.DecisionDuplicate},
+		{"failed, completed", claims(fails(idempotency.ProofForAll)), claims(completes), idempotency.DecisionDuplicate},
+		{"in doubt, reclaimed", claims(fails(idempotency.ProofNone), safe), claims(nil), idempotency.DecisionInProgress},
+		{"in doubt, reclaimed and completed", claims(fails(idempotency.ProofNone), safe), claims(completes), idempotency.DecisionDuplicate},
+		{"in doubt, reclaimed and released", claims(fails(idempotency.ProofNone), safe), claims(releases), idempotency.DecisionReclaimed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			each(t, func(t *testing.T, d database) {
@@ -207,7 +207,7 @@ func TestBetweenReadAndWrite(t *testing.T) {
 				if h.begin.Load() != nil {
 					t.Fatal("nothing came between")
 				}
-				if tc.want == idempotency.Duplicate && string(out.Record.Result.Response) != string(result.Response) {
+				if tc.want == idempotency.DecisionDuplicate && string(out.Record.Result.Response) != string(result.Response) {
 					t.Errorf("the duplicate has the result %q", out.Record.Result.Response)
 				}
 			})
@@ -238,10 +238,10 @@ func TestUnconfirmedCommit(t *testing.T) {
 			if _, err := s.Claim(t.Context(), c); !errors.Is(err, idempotency.ErrAmbiguous) || !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatalf("%s: claim: got %v, want ErrAmbiguous", name, err)
 			}
-			want := idempotency.New
+			want := idempotency.DecisionNew
 			if made {
-				want = idempotency.Renewed
-				if out := claim(t, s, claimOf(name), idempotency.InProgress); out.Record.Token != c.Token {
+				want = idempotency.DecisionRenewed
+				if out := claim(t, s, claimOf(name), idempotency.DecisionInProgress); out.Record.Token != c.Token {
 					t.Errorf("%s: the claim is not there", name)
 				}
 			}
@@ -253,7 +253,7 @@ func TestUnconfirmedCommit(t *testing.T) {
 			if err := s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})); err != nil {
 				t.Errorf("%s: complete again: %v", name, err)
 			}
-			claim(t, s, claimOf(name), idempotency.Duplicate)
+			claim(t, s, claimOf(name), idempotency.DecisionDuplicate)
 		}
 	})
 }
@@ -298,8 +298,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 	// Claims run in the order of the calls. After this claim, the claim "waiting" can no
 	// longer be made.
-	claim(t, s, claimOf("next"), idempotency.New)
-	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
+	claim(t, s, claimOf("next"), idempotency.DecisionNew)
+	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.StatusAbsent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)
 	}
 
@@ -312,7 +312,7 @@ func TestWithdrawn(t *testing.T) {
 		t.Errorf("got %v, want ErrAmbiguous and the context's error", err)
 	}
 	close(goOn)
-	claim(t, s, claimOf("in a group"), idempotency.InProgress)
+	claim(t, s, claimOf("in a group"), idempotency.DecisionInProgress)
 }
 
 // If a claim has begun its transaction, Close waits until the claim has returned.

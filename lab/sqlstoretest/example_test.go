@@ -59,7 +59,7 @@ func Example_transaction() {
 		if err != nil {
 			return "", err
 		}
-		if out.Decision == idempotency.Duplicate {
+		if out.Decision == idempotency.DecisionDuplicate {
 			return string(out.Record.Result.Response) + " (stored)", nil
 		}
 		if err := out.Err(idempotency.Key{Scope: "tenant-7", Operation: "orders.create", Value: key}); err != nil {

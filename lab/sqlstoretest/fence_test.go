@@ -80,7 +80,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 			}
 			// Any decision except New means that the key has a record: the transaction above
 			// was committed, and only its confirmation was lost.
-			if living.Decision != idempotency.New {
+			if living.Decision != idempotency.DecisionNew {
 				continue
 			}
 			give(living.Record.Fence, fmt.Sprintf("%s after round %d", value, round))
@@ -113,7 +113,7 @@ func claimsInTx(ctx context.Context, db *sql.DB, s *sqlstore.Store, prefix strin
 		if err != nil {
 			return made, false
 		}
-		if out.Decision == idempotency.New {
+		if out.Decision == idempotency.DecisionNew {
 			made = append(made, out)
 		}
 		select {

@@ -86,7 +86,7 @@ func TestHTTPInTransactions(t *testing.T) {
 				if got.Code != http.StatusCreated || payments(key) != 1 {
 					t.Errorf("%d and %d payments, want 201 and 1", got.Code, payments(key))
 				}
-			} else if got.Code < 500 && first != "panic" || payments(key) != 0 || status(key) != idempotency.Absent {
+			} else if got.Code < 500 && first != "panic" || payments(key) != 0 || status(key) != idempotency.StatusAbsent {
 				t.Errorf("%s: %d, %d payments, the key is %v; want a server error, and nothing in the database", first, got.Code, payments(key), status(key))
 			}
 			if err := observed.Load().Err; first == "rolled-back" && !errors.Is(err, sql.ErrTxDone) {
@@ -95,7 +95,7 @@ func TestHTTPInTransactions(t *testing.T) {
 			fate = ""
 			for range 2 {
 				got = pay(key)
-				if got.Code != http.StatusCreated || got.Body.String() != "paid "+key || payments(key) != 1 || status(key) != idempotency.Succeeded {
+				if got.Code != http.StatusCreated || got.Body.String() != "paid "+key || payments(key) != 1 || status(key) != idempotency.StatusSucceeded {
 					t.Errorf("%s, then repeated: %d %q, %d payments, the key is %v", first, got.Code, got.Body, payments(key), status(key))
 				}
 			}

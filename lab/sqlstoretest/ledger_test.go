@@ -81,31 +81,31 @@ func TestLedgerEvents(t *testing.T) {
 		}
 		a := claimOf("a")
 		a.Dataset = idempotency.Dataset{ID: "noaa", Version: "v1.0.0", SourceURI: "https://example.org", ArtifactChecksum: "sha256:00", CARELabel: "restricted", ReplaySafe: true}
-		out := claim(t, s, a, idempotency.New)
-		claim(t, s, a, idempotency.Renewed)
-		claim(t, s, claimOf("a"), idempotency.InProgress)
+		out := claim(t, s, a, idempotency.DecisionNew)
+		claim(t, s, a, idempotency.DecisionRenewed)
+		claim(t, s, claimOf("a"), idempotency.DecisionInProgress)
 		do(s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Reason: "timed out"})))
-		claim(t, s, claimOf("a"), idempotency.Unresolved)
+		claim(t, s, claimOf("a"), idempotency.DecisionUnresolved)
 		again := a
 		again.Token, again.Resend = idempotency.NewToken(), true
-		out = claim(t, s, again, idempotency.Reclaimed)
+		out = claim(t, s, again, idempotency.DecisionReclaimed)
 		do(l.Append(ctx,
 			ledger.Remark{Event: ledger.Masked, Key: a.Key, Fence: out.Record.Fence, Dataset: a.Dataset, Note: "coordinates to 0.1 degrees"},
 			ledger.Remark{Event: ledger.ReplayTriggered, Key: a.Key, Note: "run 7"}))
 		do(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})))
 		do(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")}))) // repeated after a lost answer
-		claim(t, s, claimOf("a"), idempotency.Duplicate)
+		claim(t, s, claimOf("a"), idempotency.DecisionDuplicate)
 		conflict := claimOf("a")
 		conflict.Fingerprint.Sum[0]++
-		claim(t, s, conflict, idempotency.Conflict)
+		claim(t, s, conflict, idempotency.DecisionConflict)
 		if err := s.Finish(ctx, idempotency.Ref{Key: a.Key, Fence: 1}, idempotency.Completed(idempotency.Result{})); !errors.Is(err, idempotency.ErrStaleClaim) {
 			t.Error(err)
 		}
-		out = claim(t, s, claimOf("b"), idempotency.New)
-		do(s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused"})))
-		out = claim(t, s, claimOf("b"), idempotency.New)
+		out = claim(t, s, claimOf("b"), idempotency.DecisionNew)
+		do(s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim, Reason: "refused"})))
+		out = claim(t, s, claimOf("b"), idempotency.DecisionNew)
 		do(s.Finish(ctx, out.Ref(), idempotency.Released()))
-		out = claim(t, s, claimOf("c"), idempotency.New)
+		out = claim(t, s, claimOf("c"), idempotency.DecisionNew)
 		do(s.Finish(ctx, out.Ref(), idempotency.Released()))
 
 		// Two transactions of the caller: one commits, one rolls back.
@@ -150,7 +150,7 @@ func TestLedgerEvents(t *testing.T) {
 				continue
 			}
 			result := idempotency.Result{Response: []byte("r")}
-			if e.Dataset != a.Dataset || e.Fingerprint != a.Fingerprint || e.Body != ledger.Hash(a.Seal) || e.Response != result.Hash() || e.Attempts != 3 || e.Generation != 1 || e.Fence == 0 || e.At.IsZero() {
+			if e.Dataset != a.Dataset || e.Fingerprint != a.Fingerprint || e.Body != ledger.Hash(a.ExactHash) || e.Response != result.Hash() || e.Attempts != 3 || e.Generation != 1 || e.Fence == 0 || e.At.IsZero() {
 				t.Errorf("the completion is %+v", e)
 			}
 		}
@@ -173,9 +173,9 @@ func TestLedgerIsKept(t *testing.T) {
 		if s.Ledger() != nil {
 			t.Error("a store without a ledger has one")
 		}
-		claim(t, s, claimOf("before"), idempotency.New)
+		claim(t, s, claimOf("before"), idempotency.DecisionNew)
 		s = d.store(t, sqlstore.Config{Ledger: true})
-		claim(t, s, claimOf("after"), idempotency.New)
+		claim(t, s, claimOf("after"), idempotency.DecisionNew)
 		var setting *idempotency.InvalidError
 		if _, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: d.open(t), Dialect: d.dialect}); !errors.As(err, &setting) || setting.Field != "Config.Ledger" {
 			t.Errorf("got %v, want a InvalidError", err)
@@ -257,7 +257,7 @@ func TestInterruptedExport(t *testing.T) {
 		var heads []ledger.Head
 		for i := range 3 {
 			for j := range 3 {
-				claim(t, s, claimOf(fmt.Sprint(i, j)), idempotency.New)
+				claim(t, s, claimOf(fmt.Sprint(i, j)), idempotency.DecisionNew)
 			}
 			heads = append(heads, seal(t, k))
 		}

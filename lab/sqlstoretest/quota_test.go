@@ -37,7 +37,7 @@ func TestQuota(t *testing.T) {
 			switch out, err := s.Claim(t.Context(), c); {
 			case err != nil:
 				t.Fatal(err)
-			case out.Decision == idempotency.OverQuota:
+			case out.Decision == idempotency.DecisionOverQuota:
 				refused++
 				var quota *idempotency.QuotaError
 				if err := out.Err(c.Key); !errors.As(err, &quota) || quota.Quota != 100 {
@@ -52,7 +52,7 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d warnings of the quota, want 1:\n%s", n, out.text())
 		}
 		for i := range 100 {
-			o := claim(t, s, claimIn("working", fmt.Sprint(i)), idempotency.New)
+			o := claim(t, s, claimIn("working", fmt.Sprint(i)), idempotency.DecisionNew)
 			if err := s.Finish(t.Context(), o.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 		o, err := s.ClaimTx(t.Context(), tx, claimIn("failing", "in a transaction"))
-		if err != nil || o.Decision != idempotency.OverQuota || o.Quota != 100 {
+		if err != nil || o.Decision != idempotency.DecisionOverQuota || o.Quota != 100 {
 			t.Errorf("ClaimTx: got %v, %v, want over quota", o.Decision, err)
 		}
 		tx.Rollback()
@@ -73,8 +73,8 @@ func TestQuota(t *testing.T) {
 		if err := idempotency.Resolve(t.Context(), s, found[0], idempotency.Completed(idempotency.Result{})); err != nil {
 			t.Fatal(err)
 		}
-		claim(t, s, claimIn("failing", "one more"), idempotency.New)
-		claim(t, s, claimIn("failing", "two more"), idempotency.OverQuota)
+		claim(t, s, claimIn("failing", "one more"), idempotency.DecisionNew)
+		claim(t, s, claimIn("failing", "two more"), idempotency.DecisionOverQuota)
 	})
 }
 
@@ -113,17 +113,17 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 }
 
 // A store with quota 1 finds no record of a key. Another store then claims the key, which
-// uses up the quota. The first store's claim of the same key is InProgress, not OverQuota.
-// Its claim of a new key is OverQuota.
+// uses up the quota. The first store's claim of the same key is DecisionInProgress, not
+// DecisionOverQuota. Its claim of a new key is DecisionOverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
 		if _, err := s.Lookup(t.Context(), claimOf("last").Key); err != nil {
 			t.Fatal(err)
 		}
-		claim(t, other, claimOf("last"), idempotency.New)
-		claim(t, s, claimOf("last"), idempotency.InProgress)
-		claim(t, s, claimOf("next"), idempotency.OverQuota)
+		claim(t, other, claimOf("last"), idempotency.DecisionNew)
+		claim(t, s, claimOf("last"), idempotency.DecisionInProgress)
+		claim(t, s, claimOf("next"), idempotency.DecisionOverQuota)
 	})
 }
 
@@ -133,15 +133,15 @@ func TestCapacityWarning(t *testing.T) {
 		var out lines
 		s := d.store(t, sqlstore.Config{Capacity: 20, Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		for i := range 17 {
-			claim(t, s, claimOf(fmt.Sprint(i)), idempotency.New)
+			claim(t, s, claimOf(fmt.Sprint(i)), idempotency.DecisionNew)
 		}
 		if n := out.count("nearly full"); n != 0 {
 			t.Errorf("%d warnings with 17 of 20 records", n)
 		}
 		for i := range 3 {
-			claim(t, s, claimOf(fmt.Sprint("last", i)), idempotency.New)
+			claim(t, s, claimOf(fmt.Sprint("last", i)), idempotency.DecisionNew)
 		}
-		claim(t, s, claimOf("refused"), idempotency.Full)
+		claim(t, s, claimOf("refused"), idempotency.DecisionFull)
 		if n := out.count("nearly full"); n != 1 || out.count("records=18 capacity=20") != 1 {
 			t.Errorf("%d warnings, want 1 with 18 of 20 records:\n%s", n, out.text())
 		}
@@ -163,12 +163,12 @@ func TestQuotaAfterUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		claim(t, old, claimOf("before the upgrade"), idempotency.New)
+		claim(t, old, claimOf("before the upgrade"), idempotency.DecisionNew)
 		_, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: d.dialect})
 		wantField(t, "a database of version 2", err, "schema")
 		s := d.store(t, sqlstore.Config{DB: db, Quota: 2})
-		claim(t, old, claimOf("after the upgrade"), idempotency.New)
-		claim(t, s, claimOf("one more"), idempotency.OverQuota)
+		claim(t, old, claimOf("after the upgrade"), idempotency.DecisionNew)
+		claim(t, s, claimOf("one more"), idempotency.DecisionOverQuota)
 		var version, oldest int64
 		if err := db.QueryRow(`SELECT max(CASE WHEN name = 'schema' THEN value END), max(CASE WHEN name = 'oldest' THEN value END) FROM idempotency_meta`).Scan(&version, &oldest); err != nil || version != 3 || oldest != 2 {
 			t.Errorf("the database has version %d, for programs from %d, %v, want 3 and 2", version, oldest, err)
@@ -282,9 +282,9 @@ func TestLargeQuota(t *testing.T) {
 			}
 		}
 		for i := range rest + 10 {
-			want := idempotency.New
+			want := idempotency.DecisionNew
 			if i >= rest {
-				want = idempotency.OverQuota
+				want = idempotency.DecisionOverQuota
 			}
 			claim(t, s, claimOf(fmt.Sprint("rest", i)), want)
 		}
@@ -294,9 +294,9 @@ func TestLargeQuota(t *testing.T) {
 			}
 		}
 		for i := range 8 {
-			want := idempotency.New
+			want := idempotency.DecisionNew
 			if i >= 5 {
-				want = idempotency.OverQuota
+				want = idempotency.DecisionOverQuota
 			}
 			claim(t, s, claimOf(fmt.Sprint("again", i)), want)
 		}
@@ -314,7 +314,7 @@ func TestLargeQuotaCountsAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.Rollback()
-			if out, err := s.ClaimTx(t.Context(), tx, claimOf("in a transaction")); err != nil || out.Decision != idempotency.New {
+			if out, err := s.ClaimTx(t.Context(), tx, claimOf("in a transaction")); err != nil || out.Decision != idempotency.DecisionNew {
 				t.Fatalf("got %v, %v", out.Decision, err)
 			}
 			if err := tx.Commit(); err != nil {
@@ -343,7 +343,7 @@ func TestLargeQuotaCountsAgain(t *testing.T) {
 					last := &batches[len(batches)-1]
 					*last = append(*last, claimOf(fmt.Sprint(n)))
 				}
-				claim(t, s, batches[0][0], idempotency.New)
+				claim(t, s, batches[0][0], idempotency.DecisionNew)
 				for _, batch := range batches {
 					if _, err := other.ClaimBatch(t.Context(), batch); err != nil {
 						t.Fatal(err)

@@ -25,7 +25,7 @@ func TestSealBesideAnOpenTransaction(t *testing.T) {
 	db := d.open(t)
 	s := d.store(t, sqlstore.Config{DB: db, Ledger: true})
 	k := sealer(t, s.Ledger())
-	claim(t, s, claimOf("before"), idempotency.New)
+	claim(t, s, claimOf("before"), idempotency.DecisionNew)
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestSealBesideAnOpenTransaction(t *testing.T) {
 	if _, err := s.ClaimTx(t.Context(), tx, claimOf("open")); err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, claimOf("after"), idempotency.New)
+	claim(t, s, claimOf("after"), idempotency.DecisionNew)
 	first := seal(t, k)
 	if got := events(t, s.Ledger()); len(got) != 1 || got[0] != "before claimed in_progress" {
 		t.Errorf("sealed beside an open transaction: %q", got)
@@ -59,7 +59,7 @@ func TestTwoSealers(t *testing.T) {
 	s := d.store(t, sqlstore.Config{Ledger: true})
 	long := func(c *sqlstore.SealerConfig) { c.Lease = time.Hour }
 	a, b := sealer(t, s.Ledger(), long), sealer(t, s.Ledger(), long)
-	claim(t, s, claimOf("a"), idempotency.New)
+	claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	seal(t, a)
 	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
@@ -85,7 +85,7 @@ func TestTwoSealers(t *testing.T) {
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, claimOf("b"), idempotency.New)
+	claim(t, s, claimOf("b"), idempotency.DecisionNew)
 	seal(t, b)
 	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
@@ -189,7 +189,7 @@ func TestSealsAreBounded(t *testing.T) {
 		if err := s.Ledger().Append(t.Context(), remarks...); err != nil {
 			t.Fatal(err)
 		}
-		claim(t, s, claimOf("a"), idempotency.New)
+		claim(t, s, claimOf("a"), idempotency.DecisionNew)
 		head := seal(t, sealer(t, s.Ledger()))
 		if report := verify(t, s.Ledger(), head); report.Entries != int64(len(remarks))+1 || report.Seals < 3 || report.Seals > 4 {
 			t.Errorf("%+v", report)
@@ -206,9 +206,9 @@ func TestSealsAreBounded(t *testing.T) {
 func TestLedgerInAnotherServer(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})
-	claim(t, s, claimOf("before"), idempotency.New)
+	claim(t, s, claimOf("before"), idempotency.DecisionNew)
 	first := seal(t, sealer(t, s.Ledger()))
-	claim(t, s, claimOf("not sealed"), idempotency.New)
+	claim(t, s, claimOf("not sealed"), idempotency.DecisionNew)
 	// Make the database look restored from another server with higher transaction numbers.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET server = 1, horizon = 1000000000000, lease_until = 0`); err != nil {
@@ -218,11 +218,11 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	if _, err := s.Claim(t.Context(), claimOf("unnoticed")); !errors.As(err, &setting) || setting.Field != "server" {
 		t.Errorf("got %v, want a InvalidError", err)
 	}
-	if r, err := s.Lookup(t.Context(), claimOf("unnoticed").Key); err != nil || r[0].Status != idempotency.Absent {
+	if r, err := s.Lookup(t.Context(), claimOf("unnoticed").Key); err != nil || r[0].Status != idempotency.StatusAbsent {
 		t.Errorf("the claim without an entry is %v, %v", r[0].Status, err)
 	}
 	s = d.store(t, sqlstore.Config{Ledger: true})
-	claim(t, s, claimOf("after"), idempotency.New)
+	claim(t, s, claimOf("after"), idempotency.DecisionNew)
 	last := seal(t, sealer(t, s.Ledger()))
 	if got := fmt.Sprint(events(t, s.Ledger())); got != "[before claimed in_progress not sealed claimed in_progress after claimed in_progress]" {
 		t.Errorf("got %s", got)
@@ -346,7 +346,7 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
-		claim(t, s, claimOf("a"), idempotency.New)
+		claim(t, s, claimOf("a"), idempotency.DecisionNew)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		var offered []ledger.Head
@@ -358,7 +358,7 @@ func TestSealerRun(t *testing.T) {
 				case 1:
 					return errors.New("the sink is down")
 				case 2:
-					claim(t, s, claimOf("b"), idempotency.New)
+					claim(t, s, claimOf("b"), idempotency.DecisionNew)
 				case 3:
 					cancel()
 				}

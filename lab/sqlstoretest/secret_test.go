@@ -43,10 +43,10 @@ func TestLedgerSecret(t *testing.T) {
 			of := func(value string) idempotency.Claim { return claimIn("tenant-7", "order-"+value) }
 			finish := func(value string, e idempotency.Ending) {
 				t.Helper()
-				do(s.Finish(ctx, claim(t, s, of(value), idempotency.New).Ref(), e))
+				do(s.Finish(ctx, claim(t, s, of(value), idempotency.DecisionNew).Ref(), e))
 			}
 			finish("a", idempotency.Completed(idempotency.Result{MessageID: "m"}))
-			finish("b", idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "no"}))
+			finish("b", idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "no"}))
 			finish("c", idempotency.FailedWith(idempotency.Failure{Reason: "time-out"}))
 			finish("d", idempotency.Released())
 			do(s.Ledger().Append(ctx, ledger.Remark{Event: ledger.Masked, Key: of("a").Key}))
@@ -56,7 +56,7 @@ func TestLedgerSecret(t *testing.T) {
 			do(err)
 			do(s.CompleteTx(ctx, tx, out.Ref(), idempotency.Result{}))
 			do(tx.Commit())
-			claim(t, s, of("f"), idempotency.New)
+			claim(t, s, of("f"), idempotency.DecisionNew)
 			advance(48 * time.Hour)
 			n, err := s.Purge(ctx)
 			if do(err); n != 4 {
@@ -66,7 +66,7 @@ func TestLedgerSecret(t *testing.T) {
 			// The clock was set back, so the store cannot know how long ago the operations
 			// in progress, order-c and order-f, began. The next claim detects the change
 			// and makes them unresolved.
-			claim(t, s, of("g"), idempotency.New)
+			claim(t, s, of("g"), idempotency.DecisionNew)
 
 			head := seal(t, sealer(t, s.Ledger()))
 			report := verify(t, s.Ledger(), head)
@@ -118,9 +118,9 @@ func TestLedgerSecretIsKept(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db, secret := d.open(t), []byte("sixteen letters!")
 		before := d.store(t, sqlstore.Config{DB: db, Ledger: true})
-		claim(t, before, claimOf("in clear"), idempotency.New)
+		claim(t, before, claimOf("in clear"), idempotency.DecisionNew)
 		s := d.store(t, sqlstore.Config{DB: db, Ledger: true, LedgerSecret: secret})
-		claim(t, s, claimOf("hidden"), idempotency.New)
+		claim(t, s, claimOf("hidden"), idempotency.DecisionNew)
 
 		_, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: d.dialect, Ledger: true})
 		wantField(t, "a store without a secret", err, "Config.LedgerSecret")

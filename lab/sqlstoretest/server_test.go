@@ -98,9 +98,9 @@ func TestKilledServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := idempotency.Running
+			want := idempotency.StatusRunning
 			if done[value] {
-				want = idempotency.Succeeded
+				want = idempotency.StatusSucceeded
 			}
 			if r := records[0]; r.Status != want || r.Fence != outs[0].Record.Fence {
 				t.Errorf("key %s: the record is %v with fence %d, want %v with %d", value, r.Status, r.Fence, want, outs[0].Record.Fence)

@@ -17,7 +17,7 @@ func claimOf(value string) idempotency.Claim {
 	body := []byte(`{"amount":1e3}`)
 	return idempotency.Claim{
 		Key: idempotency.Key{Scope: "test", Operation: "payments.create", Value: value}, Token: idempotency.NewToken(),
-		Fingerprint: idempotency.FingerprintOf("test/1", body), Seal: idempotency.SealOf(body, "group"), Group: "group", Body: body,
+		Fingerprint: idempotency.FingerprintOf("test/1", body), ExactHash: idempotency.ExactHashOf(body, "group"), Group: "group", Body: body,
 		Terms: idempotency.Terms{Lease: time.Hour, TTL: 24 * time.Hour},
 	}
 }
@@ -73,23 +73,23 @@ func TestClaimTx(t *testing.T) {
 			return n
 		}
 		rolledBack, err := pay("a", false)
-		if err != nil || rolledBack.Decision != idempotency.New {
+		if err != nil || rolledBack.Decision != idempotency.DecisionNew {
 			t.Fatalf("got %v, %v", rolledBack.Decision, err)
 		}
-		if r, err := s.Lookup(ctx, claimOf("a").Key); err != nil || r[0].Status != idempotency.Absent || payments() != 0 {
+		if r, err := s.Lookup(ctx, claimOf("a").Key); err != nil || r[0].Status != idempotency.StatusAbsent || payments() != 0 {
 			t.Fatalf("after a rollback: %v, %v, %d payments, want nothing", r[0].Status, err, payments())
 		}
 		// The caller may have used the fence (number) of the rolled back claim elsewhere.
 		other := d.store(t, sqlstore.Config{})
-		if out := claim(t, other, claimOf("b"), idempotency.New); out.Record.Fence <= rolledBack.Record.Fence {
+		if out := claim(t, other, claimOf("b"), idempotency.DecisionNew); out.Record.Fence <= rolledBack.Record.Fence {
 			t.Errorf("fence %d was given after %d, which was rolled back", out.Record.Fence, rolledBack.Record.Fence)
 		}
-		if out, err := pay("a", true); err != nil || out.Decision != idempotency.New || out.Record.Fence <= rolledBack.Record.Fence {
+		if out, err := pay("a", true); err != nil || out.Decision != idempotency.DecisionNew || out.Record.Fence <= rolledBack.Record.Fence {
 			t.Fatalf("got %v with fence %d, %v", out.Decision, out.Record.Fence, err)
 		}
 		for range 3 {
 			out, err := pay("a", true)
-			if err != nil || out.Decision != idempotency.Duplicate || string(out.Record.Result.Response) != "paid" {
+			if err != nil || out.Decision != idempotency.DecisionDuplicate || string(out.Record.Result.Response) != "paid" {
 				t.Fatalf("got %v, %v, want the stored result", out.Decision, err)
 			}
 		}
@@ -112,7 +112,7 @@ func TestClaimTxWithAnotherHandle(t *testing.T) {
 		}
 		defer tx.Rollback()
 		out, err := s.ClaimTx(t.Context(), tx, claimOf("a"))
-		if err != nil || out.Decision != idempotency.New {
+		if err != nil || out.Decision != idempotency.DecisionNew {
 			t.Fatalf("got %v, %v, want New", out.Decision, err)
 		}
 		if err := s.CompleteTx(t.Context(), tx, out.Ref(), idempotency.Result{Response: []byte("done")}); err != nil {
@@ -121,7 +121,7 @@ func TestClaimTxWithAnotherHandle(t *testing.T) {
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		claim(t, s, claimOf("a"), idempotency.Duplicate)
+		claim(t, s, claimOf("a"), idempotency.DecisionDuplicate)
 	})
 }
 
@@ -144,12 +144,12 @@ func TestFencesAndTheClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(-time.Hour)
-	if out := claim(t, s, claimOf("a"), idempotency.New); out.Record.Fence <= rolledBack.Record.Fence {
+	if out := claim(t, s, claimOf("a"), idempotency.DecisionNew); out.Record.Fence <= rolledBack.Record.Fence {
 		t.Errorf("fence %d was given after %d, which was rolled back", out.Record.Fence, rolledBack.Record.Fence)
 	}
 	other := d.store(t, sqlstore.Config{Clock: func() time.Time { return now }})
-	first := claim(t, s, claimOf("b"), idempotency.New)
-	if out := claim(t, other, claimOf("c"), idempotency.New); out.Record.Fence <= first.Record.Fence {
+	first := claim(t, s, claimOf("b"), idempotency.DecisionNew)
+	if out := claim(t, other, claimOf("c"), idempotency.DecisionNew); out.Record.Fence <= first.Record.Fence {
 		t.Errorf("fence %d was given after %d, by another store", out.Record.Fence, first.Record.Fence)
 	}
 }
@@ -212,7 +212,7 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	if out, err := s.ClaimTx(t.Context(), tx, claimOf("held")); err != nil || out.Decision != idempotency.New {
+	if out, err := s.ClaimTx(t.Context(), tx, claimOf("held")); err != nil || out.Decision != idempotency.DecisionNew {
 		t.Fatal(out.Decision, err)
 	}
 	var batch []idempotency.Claim
@@ -225,11 +225,11 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 		t.Fatalf("a group with a key that a transaction holds: %v", err)
 	}
 	for i, out := range outs[:63] {
-		if out.Decision != idempotency.New {
+		if out.Decision != idempotency.DecisionNew {
 			t.Errorf("claim %d: got %v, want new", i, out.Decision)
 		}
 	}
-	if out := outs[63]; out.Decision != idempotency.InProgress || out.RetryAfter() <= 0 {
+	if out := outs[63]; out.Decision != idempotency.DecisionInProgress || out.RetryAfter() <= 0 {
 		t.Errorf("the key that is held: got %v, want in progress", out.Decision)
 	}
 	// If another transaction has locked a key, the completion of the key waits for a
@@ -243,7 +243,7 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// A repeated claim by the owner waits for the key's lock, and never gets InProgress.
+	// A repeated claim by the owner waits for the key's lock, and never gets DecisionInProgress.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
@@ -264,7 +264,7 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if err := renewing.Rollback(); err != nil {
 		t.Logf("roll back after the context has ended: %v", err)
 	}
-	claim(t, s, claimOf("0"), idempotency.InProgress)
+	claim(t, s, claimOf("0"), idempotency.DecisionInProgress)
 	if err := s.Finish(t.Context(), outs[1].Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Errorf("completion of a key that is free: %v", err)
 	}
@@ -288,7 +288,7 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 			t.Error(err)
 			out = make([]idempotency.Outcome, 3)
 		}
-		if out[0].Decision != idempotency.Renewed || out[2].Decision != idempotency.Duplicate {
+		if out[0].Decision != idempotency.DecisionRenewed || out[2].Decision != idempotency.DecisionDuplicate {
 			t.Errorf("the other claims of the batch: got %v and %v, want renewed and duplicate", out[0].Decision, out[2].Decision)
 		}
 		renewed <- out[1].Decision
@@ -297,16 +297,16 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if d := <-inTx; d != idempotency.Renewed {
+	if d := <-inTx; d != idempotency.DecisionRenewed {
 		t.Errorf("renewal in a transaction after the key is free: got %v, want renewed", d)
 	}
-	if d := <-renewed; d != idempotency.Renewed {
+	if d := <-renewed; d != idempotency.DecisionRenewed {
 		t.Errorf("renewal after the key is free: got %v, want renewed", d)
 	}
 	if err := s.Finish(t.Context(), outs[0].Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Errorf("completion after the key is free: %v", err)
 	}
-	claim(t, s, claimOf("held"), idempotency.New)
+	claim(t, s, claimOf("held"), idempotency.DecisionNew)
 }
 
 // The store's transactions set their own isolation level. Concurrent transactions do not
@@ -346,7 +346,7 @@ func TestGroups(t *testing.T) {
 					if err == nil {
 						err = s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")}))
 					}
-					if err != nil || out.Decision != idempotency.New {
+					if err != nil || out.Decision != idempotency.DecisionNew {
 						t.Errorf("got %v, %v", out.Decision, err)
 					}
 					outs[w] = append(outs[w], out)
@@ -365,7 +365,7 @@ func TestGroups(t *testing.T) {
 			wg.Go(func() {
 				for i := range each {
 					out, err := s.Claim(t.Context(), claimOf(fmt.Sprint(w, i)))
-					if err != nil || out.Decision != idempotency.Duplicate || string(out.Record.Result.Response) != "r" {
+					if err != nil || out.Decision != idempotency.DecisionDuplicate || string(out.Record.Result.Response) != "r" {
 						t.Errorf("got %v, %v, want a duplicate", out.Decision, err)
 					}
 				}
@@ -402,7 +402,7 @@ func TestCapacity(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, out := range outs {
-				if out.Decision != idempotency.New {
+				if out.Decision != idempotency.DecisionNew {
 					t.Fatalf("got %v, want new", out.Decision)
 				}
 				if err := s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
@@ -412,7 +412,7 @@ func TestCapacity(t *testing.T) {
 		}
 		one := claimOf("one more")
 		outs, err := s.ClaimBatch(t.Context(), []idempotency.Claim{one, claimOf(fmt.Sprint(3, 3)), one})
-		if err != nil || outs[0].Decision != idempotency.Full || outs[1].Decision != idempotency.Duplicate || outs[2].Decision != idempotency.Full {
+		if err != nil || outs[0].Decision != idempotency.DecisionFull || outs[1].Decision != idempotency.DecisionDuplicate || outs[2].Decision != idempotency.DecisionFull {
 			t.Fatalf("a full store: got %v, %v, want full and a duplicate", outs, err)
 		}
 		var capacity *idempotency.CapacityError
@@ -423,21 +423,21 @@ func TestCapacity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := s.ClaimTx(t.Context(), tx, one); err != nil || out.Decision != idempotency.Full {
+		if out, err := s.ClaimTx(t.Context(), tx, one); err != nil || out.Decision != idempotency.DecisionFull {
 			t.Errorf("ClaimTx in a full store: got %v, %v, want full", out.Decision, err)
 		}
 		tx.Rollback()
 		// The full store refuses only new keys. The 50 stored keys are duplicates.
 		for i := range 50 {
-			claim(t, s, claimOf(fmt.Sprint(i/10, i%10)), idempotency.Duplicate)
+			claim(t, s, claimOf(fmt.Sprint(i/10, i%10)), idempotency.DecisionDuplicate)
 		}
 		advance(2 * time.Hour)
 		// The row of the expired key remains until Purge. A new claim uses this row.
-		claim(t, s, claimOf(fmt.Sprint(0, 0)), idempotency.New)
+		claim(t, s, claimOf(fmt.Sprint(0, 0)), idempotency.DecisionNew)
 		if n, err := s.Purge(t.Context()); err != nil || n != 9 {
 			t.Errorf("purged %d, %v, want 9", n, err)
 		}
-		claim(t, s, one, idempotency.New)
+		claim(t, s, one, idempotency.DecisionNew)
 		var rows int64
 		if err := db.QueryRow(`SELECT count(*) FROM idempotency_keys`).Scan(&rows); err != nil {
 			t.Fatal(err)
@@ -482,7 +482,7 @@ func TestClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range records {
-			if r.Status != idempotency.Running {
+			if r.Status != idempotency.StatusRunning {
 				t.Errorf("a claim that was granted before Close is %v", r.Status)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 func TestLedgerIsAppendOnly(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
-		claim(t, s, claimOf("a"), idempotency.New)
+		claim(t, s, claimOf("a"), idempotency.DecisionNew)
 		seal(t, sealer(t, s.Ledger()))
 		statements := []string{
 			`UPDATE idempotency_ledger SET note = 'x'`, `DELETE FROM idempotency_ledger`,

@@ -237,7 +237,7 @@ func TestLeastPrivilege(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	out := claim(t, s, claimOf("a"), idempotency.New)
+	out := claim(t, s, claimOf("a"), idempotency.DecisionNew)
 	if err := s.Finish(t.Context(), out.Ref(), idempotency.Released()); err != nil {
 		t.Fatal(err)
 	}

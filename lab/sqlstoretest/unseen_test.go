@@ -19,36 +19,36 @@ func TestClaimAfterLookup(t *testing.T) {
 		s, other := d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})
 		look := func(s *sqlstore.Store, name string) {
 			t.Helper()
-			if r, err := s.Lookup(t.Context(), claimOf(name).Key); err != nil || r[0].Status != idempotency.Absent {
+			if r, err := s.Lookup(t.Context(), claimOf(name).Key); err != nil || r[0].Status != idempotency.StatusAbsent {
 				t.Fatalf("got %v, %v, want no record", r, err)
 			}
 		}
 		look(s, "new")
 		before := s.Stats()
-		claim(t, s, claimOf("new"), idempotency.New)
+		claim(t, s, claimOf("new"), idempotency.DecisionNew)
 		if after := s.Stats(); after.Reads != before.Reads {
 			t.Errorf("%d reads for a claim after a lookup, want none", after.Reads-before.Reads)
 		}
 		before = s.Stats()
-		claim(t, s, claimOf("new"), idempotency.InProgress)
+		claim(t, s, claimOf("new"), idempotency.DecisionInProgress)
 		if after := s.Stats(); after.Reads != before.Reads+1 || after.Transactions != before.Transactions {
 			t.Errorf("%+v after %+v, want one read and no transaction", after, before)
 		}
 
 		look(s, "settled elsewhere")
-		out := claim(t, other, claimOf("settled elsewhere"), idempotency.New)
+		out := claim(t, other, claimOf("settled elsewhere"), idempotency.DecisionNew)
 		if err := other.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m"})); err != nil {
 			t.Fatal(err)
 		}
-		if out := claim(t, s, claimOf("settled elsewhere"), idempotency.Duplicate); out.Record.Result.MessageID != "m" {
+		if out := claim(t, s, claimOf("settled elsewhere"), idempotency.DecisionDuplicate); out.Record.Result.MessageID != "m" {
 			t.Errorf("the result is %+v, want that of the other store", out.Record.Result)
 		}
 		look(s, "released elsewhere")
-		out = claim(t, other, claimOf("released elsewhere"), idempotency.New)
+		out = claim(t, other, claimOf("released elsewhere"), idempotency.DecisionNew)
 		if err := other.Finish(t.Context(), out.Ref(), idempotency.Released()); err != nil {
 			t.Fatal(err)
 		}
-		if again := claim(t, s, claimOf("released elsewhere"), idempotency.New); again.Record.Fence <= out.Record.Fence {
+		if again := claim(t, s, claimOf("released elsewhere"), idempotency.DecisionNew); again.Record.Fence <= out.Record.Fence {
 			t.Errorf("fence %d after %d", again.Record.Fence, out.Record.Fence)
 		}
 
@@ -58,8 +58,8 @@ func TestClaimAfterLookup(t *testing.T) {
 		}
 		full := d.store(t, sqlstore.Config{Capacity: n + 1})
 		look(full, "the last")
-		claim(t, other, claimOf("the last"), idempotency.New)
-		claim(t, full, claimOf("the last"), idempotency.InProgress) // and not Full
+		claim(t, other, claimOf("the last"), idempotency.DecisionNew)
+		claim(t, full, claimOf("the last"), idempotency.DecisionInProgress) // and not Full
 	})
 }
 

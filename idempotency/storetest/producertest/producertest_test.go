@@ -115,8 +115,8 @@ func TestWithoutOutage(t *testing.T) {
 // Each store breaks a promise. The checks named in the field `found` must fail.
 func TestBrokenStores(t *testing.T) {
 	granted := func(o *idempotency.Outcome) {
-		if d := o.Decision; d == idempotency.Unresolved || d == idempotency.InProgress || d == idempotency.Duplicate {
-			o.Decision = idempotency.Reclaimed
+		if d := o.Decision; d == idempotency.DecisionUnresolved || d == idempotency.DecisionInProgress || d == idempotency.DecisionDuplicate {
+			o.Decision = idempotency.DecisionReclaimed
 			o.Record.ResendUntil, o.Record.LeaseUntil = o.Record.ReadAt.Add(time.Hour), o.Record.ReadAt.Add(time.Hour)
 		}
 	}

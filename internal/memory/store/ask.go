@@ -58,22 +58,22 @@ var errDown = errors.New("the store did not answer a moment ago, and was not ask
 // found judges an event by the record that Lookup returned.
 func (c *Claimant) found(k *Claim, r idempotency.Record) verdict.Verdict {
 	d := idempotency.Decide(r, k.request, r.ReadAt)
-	if d == idempotency.Unjudged {
-		if d = c.compareBodies(k, r); d == idempotency.Undecided {
+	if d == idempotency.DecisionIncomparable {
+		if d = c.compareBodies(k, r); d == idempotency.DecisionNone {
 			d = idempotency.Decide(r, k.request, r.ReadAt)
 		}
 	}
 	out := idempotency.NewOutcome(d, r, k.request)
 	switch d {
-	case idempotency.Duplicate:
+	case idempotency.DecisionDuplicate:
 		c.counts.add(out)
 		return c.duplicate(k, out)
-	case idempotency.Conflict:
+	case idempotency.DecisionConflict:
 		c.counts.add(out)
 		return c.conflict(k, out)
-	case idempotency.Unjudged:
+	case idempotency.DecisionIncomparable:
 		k.setInDoubt(c, out)
-	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Unresolved:
+	case idempotency.DecisionInProgress, idempotency.DecisionReclaimed, idempotency.DecisionUnresolved:
 		k.setInDoubt(c, out)
 		if out.Drift {
 			return c.judgeOtherMessage(k, out)
@@ -121,8 +121,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 		again := asked[:0]
 		for n, i := range asked {
 			k, out := claims[i], outcomes[n]
-			if out.Decision == idempotency.Unjudged {
-				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
+			if out.Decision == idempotency.DecisionIncomparable {
+				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.DecisionNone {
 					requests, again = append(requests, k.request), append(again, i)
 					verdicts[i] = k.wait(errSpec, maxWait) // the final verdict if the loop ends here
 					continue
@@ -291,20 +291,21 @@ func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUnti
 
 // compareBodies compares a claim with the store's record if their fingerprints were
 // computed in different ways (Fingerprint.Spec). If the event is the same, it copies the
-// record's fingerprint to the claim and returns Undecided: LookUp must judge the claim
-// again, and Ask must make it again. Otherwise, it returns Conflict or Unjudged.
+// record's fingerprint to the claim and returns DecisionNone: LookUp must judge the claim
+// again, and Ask must make it again. Otherwise, it returns DecisionConflict or
+// DecisionIncomparable.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
-		return idempotency.Unjudged
+		return idempotency.DecisionIncomparable
 	}
 	switch is, ok := c.options.Recompute(r.Body); {
 	case !ok:
-		return idempotency.Unjudged
+		return idempotency.DecisionIncomparable
 	case is != k.request.Fingerprint:
-		return idempotency.Conflict
+		return idempotency.DecisionConflict
 	}
 	k.request.Fingerprint = r.Fingerprint
-	return idempotency.Undecided
+	return idempotency.DecisionNone
 }
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
@@ -330,41 +331,41 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	r := &out.Record
 	k.maybeGranted = false
 	switch out.Decision {
-	case idempotency.New, idempotency.Renewed, idempotency.Reclaimed:
+	case idempotency.DecisionNew, idempotency.DecisionRenewed, idempotency.DecisionReclaimed:
 		k.granted, k.ref = true, out.Ref()
 		k.leaseEnd = begin + c.terms.Lease
 		k.resendUntil = 0
 		if !c.config.Resend {
 			k.resendUntil = begin + r.ResendUntil.Sub(r.ReadAt)
 		}
-		if out.Decision == idempotency.Reclaimed || r.Prior.Status == idempotency.Running {
+		if out.Decision == idempotency.DecisionReclaimed || r.Prior.Status == idempotency.StatusRunning {
 			k.setInDoubt(c, out)
 		} else {
 			k.setClear()
 		}
-		if r.Seal != k.request.Seal {
+		if r.ExactHash != k.request.ExactHash {
 			return c.judgeOtherMessage(k, out)
 		}
 		return c.grant(k)
-	case idempotency.Duplicate:
+	case idempotency.DecisionDuplicate:
 		k.granted = false
 		return c.duplicate(k, out)
-	case idempotency.Conflict:
+	case idempotency.DecisionConflict:
 		k.granted = false
 		return c.conflict(k, out)
-	case idempotency.InProgress:
+	case idempotency.DecisionInProgress:
 		k.granted = false
 		k.setInDoubt(c, out)
 		return k.wait(out.Err(k.request.Key), min(maxWait, out.RetryAfter()))
-	case idempotency.Unresolved:
+	case idempotency.DecisionUnresolved:
 		k.granted = false
 		k.setInDoubt(c, out)
 		return k.refuse(out)
-	case idempotency.Full, idempotency.OverQuota:
+	case idempotency.DecisionFull, idempotency.DecisionOverQuota:
 		k.granted = false
 		k.setClear()
 		return k.refuse(out)
-	case idempotency.Unjudged:
+	case idempotency.DecisionIncomparable:
 		k.granted = false
 		k.setInDoubt(c, out)
 		return k.refuse(out)
@@ -416,7 +417,7 @@ func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) verdict.Verdict 
 }
 
 func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) verdict.Verdict {
-	out.Decision = idempotency.Conflict
+	out.Decision = idempotency.DecisionConflict
 	k.setClear()
 	v := k.refuse(out)
 	v.Reuse, v.FirstSent = verdict.OtherPayload, out.Record.Created
@@ -428,8 +429,8 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) verdict.Verdict {
 // again. After maxAdoptions calls of Adopt, the Kind is Wait: this prevents an endless loop.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	r := &out.Record
-	// A message is damaged, and must not be sent, if it does not match its hash (Seal).
-	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
+	// A message is damaged, and must not be sent, if it does not match its ExactHash.
+	if idempotency.ExactHashOf(r.Body, r.Group) != r.ExactHash {
 		return c.failed(k, errSeal)
 	}
 	if k.adoptions == maxAdoptions {
@@ -469,7 +470,7 @@ func (k *Claim) wait(err error, most time.Duration) verdict.Verdict {
 // StoreError.
 func (k *Claim) unanswered(err error) error {
 	of := k.request.Key
-	err = &idempotency.StoreError{Place: idempotency.Place{Scope: of.Scope, Operation: of.Operation, ID: k.id}, Err: err}
+	err = &idempotency.StoreError{RedactedKey: idempotency.RedactedKey{Scope: of.Scope, Operation: of.Operation, ID: k.id}, Err: err}
 	k.updateKnown(func(known *Known) {
 		known.Err = err
 		if known.State == verdict.Unknown {

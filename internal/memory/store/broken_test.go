@@ -31,7 +31,7 @@ func (s *hookedStore) Finish(ctx context.Context, ref idempotency.Ref, t idempot
 // hookedWriter is a hookedStore that implements idempotency.Writer.
 type hookedWriter struct{ *hookedStore }
 
-func (s hookedWriter) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, out []idempotency.Outcome, err error) {
+func (s hookedWriter) Write(ctx context.Context, endings []idempotency.ClaimEnding, claims []idempotency.Claim) (failures []error, out []idempotency.Outcome, err error) {
 	failures = make([]error, len(endings))
 	for i, e := range endings {
 		failures[i] = s.Finish(ctx, e.Ref, e.Ending)
@@ -77,7 +77,7 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 		w.requireCalls(t, 1, 0)
 		s.beforeFinish.Store(nil)
 		time.Sleep(time.Minute)
-		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 		w.requireCalls(t, 1, 0)
 	})
 }
@@ -96,7 +96,7 @@ func TestClaimThatEndsTheGoroutine(t *testing.T) {
 		time.Sleep(time.Second)
 		s.beforeFinish.Store(nil)
 		time.Sleep(time.Minute)
-		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 		lost, err := r.Close(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, lost)

@@ -71,7 +71,7 @@ type Options struct {
 	// must be comparable with the claim's fingerprint.
 	//
 	// The second result is false if no fingerprint can be computed. In this case, and if
-	// Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
+	// Recompute is nil, Ask returns Refused with an [*idempotency.IncomparableError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
@@ -150,7 +150,7 @@ func (c *Claimant) Claim(key idempotency.Key, is idempotency.Fingerprint, m Mess
 		token = idempotency.NewTokenOf(c.options.Owner, c.options.Began)
 	}
 	k := &Claim{request: idempotency.Claim{
-		Key: key, Token: token, Fingerprint: is, Seal: idempotency.SealOf(m.Body, m.Group), Group: m.Group, Body: m.Body,
+		Key: key, Token: token, Fingerprint: is, ExactHash: idempotency.ExactHashOf(m.Body, m.Group), Group: m.Group, Body: m.Body,
 		Terms: c.terms, Resend: c.config.Resend, Dataset: d,
 	}}
 	if err := k.request.Check(); err != nil {
@@ -221,7 +221,7 @@ func (k *Claim) Adopt() Message {
 	m := *k.recordMessage
 	k.recordMessage = nil
 	k.adoptions++
-	k.request.Body, k.request.Group, k.request.Seal = m.Body, m.Group, idempotency.SealOf(m.Body, m.Group)
+	k.request.Body, k.request.Group, k.request.ExactHash = m.Body, m.Group, idempotency.ExactHashOf(m.Body, m.Group)
 	return m
 }
 
@@ -314,7 +314,7 @@ func (c *Claimant) Release(k *Claim) {
 	k.granted = false
 	t := idempotency.Released()
 	if k.refused {
-		t = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused by SQS"})
+		t = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForClaim, Reason: "refused by SQS"})
 	}
 	c.enqueue(k, t, nil)
 }

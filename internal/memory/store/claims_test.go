@@ -26,19 +26,19 @@ func TestWhatIsProved(t *testing.T) {
 		status     idempotency.Status
 		doubt      bool // the record says that an attempt may have stored the event
 	}{
-		{"nothing was tried", nil, false, idempotency.Absent, false},
-		{"nothing left this machine", []attempt.Answer{unsent, unsent}, false, idempotency.Absent, false},
-		{"refused", []attempt.Answer{refused}, false, idempotency.Failed, false},
-		{"throttled, then not sent", []attempt.Answer{throttled, unsent}, false, idempotency.Failed, false},
-		{"in doubt", []attempt.Answer{doubtful}, false, idempotency.Running, true},
-		{"in doubt, then refused", []attempt.Answer{doubtful, refused}, false, idempotency.Running, true},
-		{"refused, then in doubt", []attempt.Answer{refused, doubtful}, false, idempotency.Running, true},
-		{"altered", []attempt.Answer{{Fate: attempt.Altered}}, false, idempotency.Running, true},
-		{"stored", []attempt.Answer{stored}, false, idempotency.Succeeded, false},
-		{"in doubt, then stored", []attempt.Answer{doubtful, stored}, false, idempotency.Succeeded, false},
-		{"nothing was tried after a crash", nil, true, idempotency.Running, true},
-		{"refused after a crash", []attempt.Answer{refused}, true, idempotency.Running, true},
-		{"stored after a crash", []attempt.Answer{stored}, true, idempotency.Succeeded, false},
+		{"nothing was tried", nil, false, idempotency.StatusAbsent, false},
+		{"nothing left this machine", []attempt.Answer{unsent, unsent}, false, idempotency.StatusAbsent, false},
+		{"refused", []attempt.Answer{refused}, false, idempotency.StatusFailed, false},
+		{"throttled, then not sent", []attempt.Answer{throttled, unsent}, false, idempotency.StatusFailed, false},
+		{"in doubt", []attempt.Answer{doubtful}, false, idempotency.StatusRunning, true},
+		{"in doubt, then refused", []attempt.Answer{doubtful, refused}, false, idempotency.StatusRunning, true},
+		{"refused, then in doubt", []attempt.Answer{refused, doubtful}, false, idempotency.StatusRunning, true},
+		{"altered", []attempt.Answer{{Fate: attempt.Altered}}, false, idempotency.StatusRunning, true},
+		{"stored", []attempt.Answer{stored}, false, idempotency.StatusSucceeded, false},
+		{"in doubt, then stored", []attempt.Answer{doubtful, stored}, false, idempotency.StatusSucceeded, false},
+		{"nothing was tried after a crash", nil, true, idempotency.StatusRunning, true},
+		{"refused after a crash", []attempt.Answer{refused}, true, idempotency.StatusRunning, true},
+		{"stored after a crash", []attempt.Answer{stored}, true, idempotency.StatusSucceeded, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			with(t, nil, func(t *testing.T, r *rig) {
@@ -59,7 +59,7 @@ func TestWhatIsProved(t *testing.T) {
 				got := r.record("k")
 				require.Equal(t, tc.status, got.Status)
 				require.Equal(t, tc.doubt, !got.DoubtSince.IsZero())
-				if tc.status == idempotency.Succeeded {
+				if tc.status == idempotency.StatusSucceeded {
 					require.Equal(t, idempotency.Result{MessageID: "id", SequenceNumber: "7"}, got.Result)
 				}
 			})
@@ -340,7 +340,7 @@ func TestAnotherSpec(t *testing.T) {
 		k = r.claim("unreadable", "payload", "payload")
 		v := r.ask(k)
 		require.Equal(t, verdict.Refuse, v.Kind, "not a conflict")
-		var unjudged *idempotency.UnjudgedError
+		var unjudged *idempotency.IncomparableError
 		require.ErrorAs(t, v.Err, &unjudged)
 		require.Equal(t, verdict.InDoubt, k.Known().State)
 		require.Equal(t, verdict.None, r.look(k).Kind)

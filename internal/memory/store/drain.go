@@ -164,10 +164,10 @@ var (
 	errSilent = errors.New("the store has not answered yet")
 )
 
-func finishings(batch []*queuedUpdate) []idempotency.Finishing {
-	out := make([]idempotency.Finishing, len(batch))
+func finishings(batch []*queuedUpdate) []idempotency.ClaimEnding {
+	out := make([]idempotency.ClaimEnding, len(batch))
 	for i, e := range batch {
-		out[i] = idempotency.Finishing{Ref: e.claim.ref, Ending: e.ending}
+		out[i] = idempotency.ClaimEnding{Ref: e.claim.ref, Ending: e.ending}
 	}
 	return out
 }
@@ -196,7 +196,7 @@ func (c *Claimant) applyAnswers(batch []*queuedUpdate, errs []error) {
 		switch err := errs[i]; {
 		case err == nil:
 			recorded = append(recorded, c.removeFinished(e, true)...)
-		case errors.As(err, &stale) && stale.Status == idempotency.Succeeded:
+		case errors.As(err, &stale) && stale.Status == idempotency.StatusSucceeded:
 			c.counts.stale.Add(1)
 			recorded = append(recorded, c.removeFinished(e, true)...)
 		case errors.Is(err, idempotency.ErrStaleClaim):

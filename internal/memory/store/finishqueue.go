@@ -104,7 +104,7 @@ func (c *Claimant) pending(k *Claim) verdict.Verdict {
 	defer c.mu.Unlock()
 	c.resume(k)
 	e := c.results[k.id]
-	if e == nil || e.claim.request.Fingerprint != k.request.Fingerprint || e.claim.request.Seal != k.request.Seal {
+	if e == nil || e.claim.request.Fingerprint != k.request.Fingerprint || e.claim.request.ExactHash != k.request.ExactHash {
 		return verdict.Verdict{}
 	}
 	result, _ := e.ending.Result()

@@ -100,7 +100,7 @@ func TestWaiters(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		late.requireCalls(t, 1, 0)
-		require.Equal(t, idempotency.Succeeded, r.record("late").Status)
+		require.Equal(t, idempotency.StatusSucceeded, r.record("late").Status)
 	})
 }
 
@@ -110,7 +110,7 @@ type storeWithWriter struct {
 	writes, withClaims atomic.Int32
 }
 
-func (s *storeWithWriter) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) ([]error, []idempotency.Outcome, error) {
+func (s *storeWithWriter) Write(ctx context.Context, endings []idempotency.ClaimEnding, claims []idempotency.Claim) ([]error, []idempotency.Outcome, error) {
 	s.writes.Add(1)
 	if len(claims) > 0 {
 		s.withClaims.Add(int32(len(endings)))
@@ -165,7 +165,7 @@ func TestResultsAreTriedAgain(t *testing.T) {
 		r.fail(nil)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 		require.Zero(t, r.Stats().Lost)
 
 		r.sentWhileStoreFails("other", new(waiter))
@@ -208,10 +208,10 @@ func TestStale(t *testing.T) {
 		require.EqualValues(t, 1, r.Stats().Stale)
 		overtaken.requireCalls(t, 1, 0)
 		require.Zero(t, r.Stats().Lost+r.Stats().Errors)
-		require.Equal(t, idempotency.Running, r.record("k").Status)
+		require.Equal(t, idempotency.StatusRunning, r.record("k").Status)
 		r.Attempted(other, &stored, new(waiter))
 		r.waitForWrites()
-		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 	})
 }
 
@@ -244,7 +244,7 @@ func TestClose(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, lost)
 		require.Less(t, time.Since(began), 50*time.Millisecond)
-		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 		late := r.event("late")
 		require.Equal(t, verdict.Go, r.ask(late).Kind)
 		r.Attempted(late, &stored, new(waiter))
@@ -262,7 +262,7 @@ func TestClose(t *testing.T) {
 			require.EqualValues(t, 1, lost)
 			require.ErrorIs(t, err, errDown)
 			require.Equal(t, min(limit, 10*time.Second), time.Since(began))
-			require.Equal(t, idempotency.Running, r.record("k").Status)
+			require.Equal(t, idempotency.StatusRunning, r.record("k").Status)
 		})
 	}
 	with(t, nil, func(t *testing.T, r *rig) { // nothing is queued

@@ -29,7 +29,7 @@ func TestPrepare(t *testing.T) {
 		a, b := r.event("a"), r.event("b")
 		r.prepare(a, b)
 		require.Equal(t, calls+1, r.called("claim"))
-		require.Equal(t, idempotency.Running, r.record("a").Status)
+		require.Equal(t, idempotency.StatusRunning, r.record("a").Status)
 		require.Equal(t, verdict.Clear, a.Known().State)
 		time.Sleep(lease - oneAttempt - window.Arrival)
 		require.Equal(t, verdict.Go, r.ask(a).Kind)
@@ -113,7 +113,7 @@ func TestPrepareIsReleased(t *testing.T) {
 		r.prepare(k)
 		r.Release(k)
 		r.waitForWrites()
-		require.Equal(t, idempotency.Absent, r.record("k").Status)
+		require.Equal(t, idempotency.StatusAbsent, r.record("k").Status)
 	})
 }
 

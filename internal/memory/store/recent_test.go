@@ -33,7 +33,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				r.Release(k)
 				time.Sleep(storeTimeout) // longer than the pause after a failed call (pauseAfterFailure)
 				r.fail(nil)
-				require.Equal(t, idempotency.Running, r.record("k").Status)
+				require.Equal(t, idempotency.StatusRunning, r.record("k").Status)
 
 				second, third := r.event("k"), r.event("k")
 				// LookUp takes the kept token, and Release keeps it again for the next
@@ -47,7 +47,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				w := new(waiter)
 				r.Attempted(second, &stored, w)
 				r.waitForWrites()
-				require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+				require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 				require.Equal(t, verdict.Known, r.ask(third).Kind)
 			})
 		})

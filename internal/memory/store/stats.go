@@ -37,25 +37,25 @@ type counts struct {
 
 func (c *counts) add(out idempotency.Outcome) {
 	switch out.Decision {
-	case idempotency.New:
+	case idempotency.DecisionNew:
 		c.granted[0].Add(1)
-	case idempotency.Renewed:
+	case idempotency.DecisionRenewed:
 		c.granted[1].Add(1)
-	case idempotency.Reclaimed:
+	case idempotency.DecisionReclaimed:
 		c.granted[2].Add(1)
-	case idempotency.Duplicate:
+	case idempotency.DecisionDuplicate:
 		c.duplicates.Add(1)
-	case idempotency.Conflict:
+	case idempotency.DecisionConflict:
 		c.conflicts.Add(1)
-	case idempotency.InProgress:
+	case idempotency.DecisionInProgress:
 		c.waits.Add(1)
-	case idempotency.Unresolved:
+	case idempotency.DecisionUnresolved:
 		c.unresolved.Add(1)
-	case idempotency.Full:
+	case idempotency.DecisionFull:
 		c.full.Add(1)
-	case idempotency.OverQuota:
+	case idempotency.DecisionOverQuota:
 		c.overQuota.Add(1)
-	case idempotency.Undecided, idempotency.Unjudged:
+	case idempotency.DecisionNone, idempotency.DecisionIncomparable:
 	}
 }
 

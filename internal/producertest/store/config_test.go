@@ -125,7 +125,7 @@ func TestWhatTheStoreHas(t *testing.T) {
 	m, r := q.Messages()[0], record(t, store)
 	assert.Equal(t, m.Body, string(r.Body))
 	assert.Equal(t, m.GroupID, r.Group)
-	assert.Equal(t, idempotency.SealOf([]byte(m.Body), m.GroupID), r.Seal)
+	assert.Equal(t, idempotency.ExactHashOf([]byte(m.Body), m.GroupID), r.ExactHash)
 	assert.Equal(t, idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), producertest.Source), Operation: "sqs.send", Value: receipt.DedupeKey}, r.Key)
 	assert.Equal(t, idempotency.Dataset{
 		ID: "landsat-c2l2", Version: "v2.0.1", SourceURI: "s3://usgs-landsat/scene.json", ArtifactChecksum: "sha256:88", CARELabel: "CARE",

@@ -173,7 +173,7 @@ func TestCrashInsideTheWindow(t *testing.T) {
 				require.Equal(t, q.Messages()[0].MessageID, r.MessageID)
 				require.Equal(t, 1, r.Attempts)
 				closed(t, second.Producer)
-				require.Equal(t, idempotency.Succeeded, record(t, store).Status)
+				require.Equal(t, idempotency.StatusSucceeded, record(t, store).Status)
 				require.Equal(t, r.MessageID, record(t, store).Result.MessageID)
 				first.end()
 			})
@@ -243,7 +243,7 @@ func TestAnUnresolvedEventIsResolved(t *testing.T) {
 		time.Sleep(time.Hour)
 		r := record(t, store)
 		out, err := store.Claim(t.Context(), idempotency.Claim{
-			Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Resend: true,
+			Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, ExactHash: r.ExactHash, Resend: true,
 			Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
 		})
 		require.NoError(t, err)

@@ -39,7 +39,7 @@ func claimAndCrash(t *testing.T, store idempotency.Store, q *sqstest.Queue, body
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
 		Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), producertest.Source), Operation: "sqs.send", Value: "key"},
-		Token: idempotency.NewToken(), Fingerprint: is, Seal: idempotency.SealOf([]byte(body), group), Group: group, Body: []byte(body),
+		Token: idempotency.NewToken(), Fingerprint: is, ExactHash: idempotency.ExactHashOf([]byte(body), group), Group: group, Body: []byte(body),
 		Terms: idempotency.Terms{Lease: 30 * time.Second, TTL: time.Hour, ResendFor: 265 * time.Second},
 	})
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 		is := idempotency.FingerprintOf("sqsfifo.event/1", []byte(producertest.Source), []byte("key"), []byte(`{"n":1}`))
 		_, err := store.Claim(t.Context(), idempotency.Claim{
 			Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), producertest.Source), Operation: "sqs.send", Value: "key"},
-			Token: idempotency.NewToken(), Fingerprint: is, Seal: idempotency.SealOf([]byte("other bytes"), "g"), Group: "g", Body: []byte(body),
+			Token: idempotency.NewToken(), Fingerprint: is, ExactHash: idempotency.ExactHashOf([]byte("other bytes"), "g"), Group: "g", Body: []byte(body),
 			Terms: idempotency.Terms{Lease: time.Second, TTL: time.Hour, ResendFor: time.Minute},
 		})
 		require.NoError(t, err)

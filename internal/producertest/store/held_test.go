@@ -39,7 +39,7 @@ func TestDriftOfAHeldEventIsReported(t *testing.T) {
 		require.NoError(t, err)
 		_, err = store.Claim(t.Context(), idempotency.Claim{
 			Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), producertest.Source), Operation: "sqs.send", Value: "first"},
-			Token: idempotency.NewToken(), Fingerprint: is("first"), Seal: idempotency.SealOf([]byte(first.Body), "g"), Group: "g", Body: []byte(first.Body),
+			Token: idempotency.NewToken(), Fingerprint: is("first"), ExactHash: idempotency.ExactHashOf([]byte(first.Body), "g"), Group: "g", Body: []byte(first.Body),
 			Terms: idempotency.Terms{Lease: 30 * time.Second, TTL: time.Hour, ResendFor: 265 * time.Second},
 		})
 		require.NoError(t, err)

@@ -145,7 +145,7 @@ func TestOwner(t *testing.T) {
 				Key:         idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), producertest.Source), Operation: "sqs.send", Value: msg.DedupeKey},
 				Token:       idempotency.NewTokenOf("exporter-1", time.Now().Add(-time.Hour)),
 				Fingerprint: idempotency.FingerprintOf("sqsfifo.event/1", []byte(producertest.Source), []byte(msg.DedupeKey), e.Payload),
-				Seal:        idempotency.SealOf([]byte(msg.Body), msg.Group), Group: msg.Group, Body: []byte(msg.Body),
+				ExactHash:   idempotency.ExactHashOf([]byte(msg.Body), msg.Group), Group: msg.Group, Body: []byte(msg.Body),
 				Terms: idempotency.Terms{Lease: 30 * time.Second, TTL: time.Hour, ResendFor: 265 * time.Second},
 			})
 			require.NoError(t, err)
@@ -206,7 +206,7 @@ func TestStoreRemembersAtOnce(t *testing.T) {
 		require.True(t, again.Duplicate)
 		require.Equal(t, first.MessageID, again.MessageID)
 		require.EqualValues(t, 1, store.settled.Load())
-		require.Equal(t, idempotency.Succeeded, record(t, store).Status)
+		require.Equal(t, idempotency.StatusSucceeded, record(t, store).Status)
 		closed(t, p)
 	})
 }

@@ -44,7 +44,7 @@ func TestWithdrawnWhileTheStoreClaims(t *testing.T) {
 		assert.Empty(t, q.Messages())
 		assert.Empty(t, p.Paused())
 		assert.Zero(t, p.Stats().RememberedKeys)
-		assert.Equal(t, idempotency.Absent, record(t, s).Status)
+		assert.Equal(t, idempotency.StatusAbsent, record(t, s).Status)
 
 		time.Sleep(time.Hour)
 		r, err := p.Send(t.Context(), producertest.Sample)

@@ -254,7 +254,7 @@ func newClaim(n int64) idempotency.Claim {
 	}
 	return idempotency.Claim{
 		Key: idempotency.Key{Scope: "bench", Operation: "send", Value: fmt.Sprint(n)}, Token: idempotency.NewToken(),
-		Fingerprint: idempotency.FingerprintOf("bench/1", body), Seal: idempotency.SealOf(body, "group"), Group: "group", Body: body,
+		Fingerprint: idempotency.FingerprintOf("bench/1", body), ExactHash: idempotency.ExactHashOf(body, "group"), Group: "group", Body: body,
 		Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
 	}
 }

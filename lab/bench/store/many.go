@@ -66,7 +66,7 @@ func lookUp(s *sqlstore.Store, batches [][]int) time.Duration {
 		samples = append(samples, float64(time.Since(start))/float64(len(keys)))
 		meter.Check(err)
 		for _, r := range records {
-			if r.Status != idempotency.Succeeded {
+			if r.Status != idempotency.StatusSucceeded {
 				meter.Check(fmt.Errorf("key %s is %v", r.Key.Value, r.Status))
 			}
 		}
