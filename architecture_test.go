@@ -65,7 +65,7 @@ func TestDependencies(t *testing.T) {
 func TestArrows(t *testing.T) {
 	imports := importsOf(t)
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "internal/wire", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/verdict":   {"internal/attempt"},
 		"./internal/clock":     nil,
@@ -82,6 +82,7 @@ func TestArrows(t *testing.T) {
 		"./internal/foreign":   {"internal/queueurl"},
 		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/window"},
 		"./internal/window":    nil,
+		"./internal/wire":      {"canonicaljson"},
 		"./internal/sqldb":     {"idempotency"},
 		"./internal/pgserver":  nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
