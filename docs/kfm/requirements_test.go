@@ -188,8 +188,8 @@ var keySpecification = []requirement{
 		{"lab/sqlstoretest", "TestLedgerEvents", "CARELabel"},
 	}},
 	{id: "13", level: "MUST", text: "Governance ledgers record whether masking was applied under a key.", tests: []testRef{
-		{"lab/sqlstoretest", "TestLedgerEvents", "ledger.Masked"},
-		{"idempotency/ledger", "TestRemarks", ""},
+		{"lab/sqlstoretest", "TestLedgerEvents", "ledger.EventMasked"},
+		{"idempotency/ledger", "TestAnnotations", ""},
 	}},
 	{id: "14", level: "MUST", text: "Telemetry has idempotency_key, duplicate_detected, replay_triggered, artifact_checksum, care_label, dataset_id and version.", tests: []testRef{
 		{"docs/kfm", "TestTelemetryOfTheKeySpecification", ""},

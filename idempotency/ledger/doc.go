@@ -9,8 +9,8 @@
 //
 // # Guarantee
 //
-// Each change of a key, and each [Remark] of a caller, is an [Entry] with the SHA-256 of
-// its content. Seals form a chain: a [Seal] lists the [Place] and the hash of each entry
+// Each change of a key, and each [Annotation] of a caller, is an [Entry] with the SHA-256 of
+// its content. Seals form a chain: a [Seal] lists the [Position] and the hash of each entry
 // of a range and includes the hash of the previous seal. [Verify] recomputes all hashes
 // and names the first altered, dropped, inserted or swapped entry or seal. The hash in the
 // [Head] of the last seal depends on the whole ledger up to this seal. If a head is kept

@@ -45,33 +45,33 @@ type Event string
 // A store adds an entry with one of these events for each change of a key's record, in
 // the same transaction.
 const (
-	Claimed   Event = "claimed"
-	Renewed   Event = "renewed"
-	Reclaimed Event = "reclaimed"
-	Completed Event = "completed"
-	Failed    Event = "failed"   // the claimant proved no effect; see Entry.Status
-	InDoubt   Event = "in_doubt" // it is unknown whether the operation took effect
-	Released  Event = "released"
-	Purged    Event = "purged" // the expired key's row was deleted
+	EventClaimed   Event = "claimed"
+	EventRenewed   Event = "renewed"
+	EventReclaimed Event = "reclaimed"
+	EventCompleted Event = "completed"
+	EventFailed    Event = "failed"   // the claimant proved no effect; see Entry.Status
+	EventInDoubt   Event = "in_doubt" // it is unknown whether the operation took effect
+	EventReleased  Event = "released"
+	EventPurged    Event = "purged" // the expired key's row was deleted
 )
 
-// Callers of a store may add entries with these events: see [Remark]. The store itself
+// Callers of a store may add entries with these events: see [Annotation]. The store itself
 // adds none, not even for claims that are duplicates or conflicts: such claims change no
 // record and are unlimited in number.
 const (
-	DuplicateDetected Event = "duplicate_detected"
-	ConflictDetected  Event = "conflict_detected"
-	ReplayTriggered   Event = "replay_triggered"
-	CAREEnforced      Event = "care_enforced" // CARE access rules were applied
-	Masked            Event = "masked"        // data was partly masked or generalised
+	EventDuplicateDetected Event = "duplicate_detected"
+	EventConflictDetected  Event = "conflict_detected"
+	EventReplayTriggered   Event = "replay_triggered"
+	EventCAREEnforced      Event = "care_enforced" // CARE access rules were applied
+	EventMasked            Event = "masked"        // data was partly masked or generalised
 )
 
-// Remark is an event of a key, added to the ledger by a caller of the store.
-type Remark struct {
-	Event Event // one of DuplicateDetected, ConflictDetected, ReplayTriggered, CAREEnforced, Masked
+// Annotation is an event of a key, added to the ledger by a caller of the store.
+type Annotation struct {
+	Event Event // one of EventDuplicateDetected, EventConflictDetected, EventReplayTriggered, EventCAREEnforced, EventMasked
 	Key   idempotency.Key
 
-	// If the remark is about one claim of the key, Fence is the fence of this claim.
+	// If the annotation is about one claim of the key, Fence is the fence of this claim.
 	// Otherwise Fence is 0.
 	Fence int64
 
@@ -85,17 +85,17 @@ type Remark struct {
 
 // Check returns nil, or an [*idempotency.InvalidError] with the name of the invalid
 // field.
-func (r Remark) Check() error {
+func (r Annotation) Check() error {
 	switch r.Event {
-	case DuplicateDetected, ConflictDetected, ReplayTriggered, CAREEnforced, Masked:
+	case EventDuplicateDetected, EventConflictDetected, EventReplayTriggered, EventCAREEnforced, EventMasked:
 	default:
-		return &idempotency.InvalidError{Field: "Remark.Event", Rule: fmt.Sprintf("%q, want an event of callers: duplicate_detected, conflict_detected, replay_triggered, care_enforced or masked", string(r.Event))}
+		return &idempotency.InvalidError{Field: "Annotation.Event", Rule: fmt.Sprintf("%q, want an event of callers: duplicate_detected, conflict_detected, replay_triggered, care_enforced or masked", string(r.Event))}
 	}
 	if err := r.Key.Check(); err != nil {
 		return err
 	}
 	if r.Fence < 0 {
-		return &idempotency.InvalidError{Field: "Remark.Fence", Rule: fmt.Sprintf("%d, want that of a claim, or 0 for none", r.Fence)}
+		return &idempotency.InvalidError{Field: "Annotation.Fence", Rule: fmt.Sprintf("%d, want that of a claim, or 0 for none", r.Fence)}
 	}
 	if err := r.Dataset.Check(); err != nil {
 		return err
@@ -103,20 +103,20 @@ func (r Remark) Check() error {
 	var invalid *idempotency.InvalidError
 	// A note has the same limits as the reason of a failure: use the check of failures.
 	if errors.As(idempotency.Failure{Reason: r.Note}.Check(), &invalid) {
-		return &idempotency.InvalidError{Field: "Remark.Note", Rule: invalid.Rule}
+		return &idempotency.InvalidError{Field: "Annotation.Note", Rule: invalid.Rule}
 	}
 	return nil
 }
 
-// Entry returns the ledger entry for the remark. The parameter `at` becomes Entry.At.
-func (r Remark) Entry(at time.Time) Entry {
+// Entry returns the ledger entry for the annotation. The parameter `at` becomes Entry.At.
+func (r Annotation) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
 // Entry is one event of a key. Its Hash is the SHA-256 of the fields from At to Note. The
-// Place is protected by the [Seal], which covers the Place and Hash of each entry.
+// Position is protected by the [Seal], which covers the Position and Hash of each entry.
 type Entry struct {
-	Place
+	Position
 
 	// At is the time of the event in whole microseconds, by the store's clock.
 	At    time.Time
@@ -126,7 +126,7 @@ type Entry struct {
 	Generation, Fence, Attempts int64
 
 	// Status is the record's status after the event, in the text form of package
-	// sqlstore. It is "" for a [Remark], which changes no record. The text "released"
+	// sqlstore. It is "" for a [Annotation], which changes no record. The text "released"
 	// means that the claim of a new or expired key was taken back: the key has no record
 	// now.
 	Status string
@@ -142,15 +142,15 @@ type Entry struct {
 
 	Dataset idempotency.Dataset
 
-	// Note is the note of a [Remark] or the reason of a failure.
+	// Note is the note of a [Annotation] or the reason of a failure.
 	Note string
 
 	// Hash is the recorded SHA-256 of the content; see [Entry.Sum].
 	Hash Hash
 }
 
-// Place is the position of an entry. Entries are ordered by Transaction, then Seq.
-type Place struct {
+// Position is the position of an entry. Entries are ordered by Transaction, then Seq.
+type Position struct {
 	// Transaction is the number of the database transaction that wrote the entry. A later
 	// commit may have a smaller number. On SQLite, Transaction equals Seq.
 	Transaction int64
@@ -160,7 +160,7 @@ type Place struct {
 }
 
 // Compare returns -1, 0 or 1, like [cmp.Compare].
-func (p Place) Compare(o Place) int {
+func (p Position) Compare(o Position) int {
 	return cmp.Or(cmp.Compare(p.Transaction, o.Transaction), cmp.Compare(p.Seq, o.Seq))
 }
 

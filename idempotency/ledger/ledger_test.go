@@ -18,8 +18,8 @@ var start = time.Date(2025, 11, 13, 17, 44, 0, 123456000, time.UTC)
 
 func entry(seq int64) ledger.Entry {
 	e := ledger.Entry{
-		Place: ledger.Place{Transaction: 700 + seq/2, Seq: seq},
-		At:    start.Add(time.Duration(seq) * time.Second), Event: ledger.Completed,
+		Position: ledger.Position{Transaction: 700 + seq/2, Seq: seq},
+		At:       start.Add(time.Duration(seq) * time.Second), Event: ledger.EventCompleted,
 		Key:        idempotency.Key{Scope: "kfm", Operation: "pipeline.run", Value: fmt.Sprintf("sha256:%064x", seq)},
 		Generation: 1, Fence: 10 + seq, Attempts: 2, Status: "succeeded",
 		Fingerprint: idempotency.FingerprintOf("test/1", []byte{byte(seq)}), Body: ledger.Hash{1}, Response: ledger.Hash{2},
@@ -40,8 +40,8 @@ func build(counts ...int) (lines []ledger.Line) {
 		var entries []ledger.Line
 		for range n {
 			e := entry(seq)
-			s.Leaves = append(s.Leaves, ledger.Leaf{Place: e.Place, Hash: e.Hash})
-			s.End = ledger.Place{Transaction: e.Transaction, Seq: e.Seq + 1}
+			s.Entries = append(s.Entries, ledger.SealedEntry{Position: e.Position, Hash: e.Hash})
+			s.End = ledger.Position{Transaction: e.Transaction, Seq: e.Seq + 1}
 			entries = append(entries, ledger.Line{Entry: &e})
 			seq++
 		}
@@ -101,7 +101,7 @@ func TestVerify(t *testing.T) {
 	}
 	early := ledger.Head{N: 1, Hash: ledger.Hash{9}}
 	report, err = ledger.VerifyAfter(head(lines, 2), each(lines[6:]), early, head(lines, 1), head(lines, 3))
-	if err == nil || len(report.Faults) != 2 || report.Faults[0].Kind != ledger.Uncompared || report.Faults[1].Kind != ledger.Uncompared || report.Confirmed != 3 {
+	if err == nil || len(report.Faults) != 2 || report.Faults[0].Kind != ledger.FaultUncompared || report.Faults[1].Kind != ledger.FaultUncompared || report.Confirmed != 3 {
 		t.Errorf("heads before the beginning: got %+v, %v, want a fault for each", report, err)
 	}
 	report, err = ledger.Verify(each(lines[:4]), head(lines, 2), head(lines, 3))
@@ -136,9 +136,9 @@ func TestTampering(t *testing.T) {
 				continue
 			}
 			if i >= from {
-				for j := range l.Seal.Leaves {
+				for j := range l.Seal.Entries {
 					e := lines[i+1+j].Entry
-					l.Seal.Leaves[j] = ledger.Leaf{Place: e.Place, Hash: e.Sum()}
+					l.Seal.Entries[j] = ledger.SealedEntry{Position: e.Position, Hash: e.Sum()}
 				}
 				if last != nil {
 					l.Seal.Previous = last.Hash
@@ -153,103 +153,103 @@ func TestTampering(t *testing.T) {
 		name      string
 		change    func([]ledger.Line) []ledger.Line
 		keptHeads []int64
-		kind      ledger.Kind
+		kind      ledger.FaultKind
 		seal      int64
 		seq       int64
 		other     int64
 		confirmed int64
 	}{
-		{name: "content", change: edit(2, func(e *ledger.Entry) { e.Dataset.CARELabel = "public" }), kind: ledger.Altered, seal: 1, seq: 2},
-		{name: "content and hash", change: edit(2, func(e *ledger.Entry) { e.Note = "x"; e.Hash = e.Sum() }), kind: ledger.Altered, seal: 1, seq: 2},
-		{name: "hash", change: edit(2, func(e *ledger.Entry) { e.Hash[0]++ }), kind: ledger.Altered, seal: 1, seq: 2},
-		{name: "place", change: edit(2, func(e *ledger.Entry) { e.Transaction-- }), kind: ledger.Altered, seal: 1, seq: 2},
+		{name: "content", change: edit(2, func(e *ledger.Entry) { e.Dataset.CARELabel = "public" }), kind: ledger.FaultAltered, seal: 1, seq: 2},
+		{name: "content and hash", change: edit(2, func(e *ledger.Entry) { e.Note = "x"; e.Hash = e.Sum() }), kind: ledger.FaultAltered, seal: 1, seq: 2},
+		{name: "hash", change: edit(2, func(e *ledger.Entry) { e.Hash[0]++ }), kind: ledger.FaultAltered, seal: 1, seq: 2},
+		{name: "place", change: edit(2, func(e *ledger.Entry) { e.Transaction-- }), kind: ledger.FaultAltered, seal: 1, seq: 2},
 		{name: "content, hash and leaf", change: func(l []ledger.Line) []ledger.Line {
 			e := l[2].Entry
 			e.Note = "x"
 			e.Hash = e.Sum()
-			l[0].Seal.Leaves[1].Hash = e.Hash
+			l[0].Seal.Entries[1].Hash = e.Hash
 			return l
-		}, kind: ledger.Altered, seal: 1},
+		}, kind: ledger.FaultAltered, seal: 1},
 		{name: "content, hash, leaf and seal", change: func(l []ledger.Line) []ledger.Line {
 			e := l[2].Entry
 			e.Note = "x"
 			e.Hash = e.Sum()
-			l[0].Seal.Leaves[1].Hash = e.Hash
+			l[0].Seal.Entries[1].Hash = e.Hash
 			l[0].Seal.Hash = l[0].Seal.Sum()
 			return l
-		}, kind: ledger.Altered, seal: 1},
+		}, kind: ledger.FaultAltered, seal: 1},
 		{name: "everything computed again", change: func(l []ledger.Line) []ledger.Line {
 			e := l[5].Entry
 			e.Note = "x"
 			e.Hash = e.Sum()
 			return reseal(l, 4)
-		}, keptHeads: []int64{1, 3}, kind: ledger.Altered, seal: 3, confirmed: 1},
-		{name: "entry dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 2, 3) }, kind: ledger.Dropped, seal: 1, seq: 2},
-		{name: "last entry of a seal dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 3, 4) }, kind: ledger.Dropped, seal: 1, seq: 3},
-		{name: "last entry dropped", change: func(l []ledger.Line) []ledger.Line { return l[:10] }, kind: ledger.Dropped, seal: 3, seq: 8},
-		{name: "seal and entries dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 4, 6) }, kind: ledger.Dropped, seal: 2},
-		{name: "first seal dropped", change: func(l []ledger.Line) []ledger.Line { return l[4:] }, kind: ledger.Dropped, seal: 1},
-		{name: "seal dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 4, 5) }, kind: ledger.Inserted, seal: 1, seq: 4},
+		}, keptHeads: []int64{1, 3}, kind: ledger.FaultAltered, seal: 3, confirmed: 1},
+		{name: "entry dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 2, 3) }, kind: ledger.FaultDropped, seal: 1, seq: 2},
+		{name: "last entry of a seal dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 3, 4) }, kind: ledger.FaultDropped, seal: 1, seq: 3},
+		{name: "last entry dropped", change: func(l []ledger.Line) []ledger.Line { return l[:10] }, kind: ledger.FaultDropped, seal: 3, seq: 8},
+		{name: "seal and entries dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 4, 6) }, kind: ledger.FaultDropped, seal: 2},
+		{name: "first seal dropped", change: func(l []ledger.Line) []ledger.Line { return l[4:] }, kind: ledger.FaultDropped, seal: 1},
+		{name: "seal dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 4, 5) }, kind: ledger.FaultInserted, seal: 1, seq: 4},
 		{name: "entry inserted", change: func(l []ledger.Line) []ledger.Line {
 			e := entry(99)
 			return slices.Insert(l, 2, ledger.Line{Entry: &e})
-		}, kind: ledger.Inserted, seal: 1, seq: 99},
+		}, kind: ledger.FaultInserted, seal: 1, seq: 99},
 		{name: "many entries inserted", change: func(l []ledger.Line) []ledger.Line {
 			for i := range int64(50) {
 				e := entry(100 + i)
 				l = slices.Insert(l, 5, ledger.Line{Entry: &e})
 			}
 			return l
-		}, kind: ledger.Inserted, seal: 2, seq: 149},
+		}, kind: ledger.FaultInserted, seal: 2, seq: 149},
 		{name: "entry inserted at the end", change: func(l []ledger.Line) []ledger.Line {
 			e := entry(99)
 			return append(l, ledger.Line{Entry: &e})
-		}, kind: ledger.Inserted, seal: 3, seq: 99},
+		}, kind: ledger.FaultInserted, seal: 3, seq: 99},
 		{name: "entry before the first seal", change: func(l []ledger.Line) []ledger.Line {
 			e := entry(99)
 			return slices.Insert(l, 0, ledger.Line{Entry: &e})
-		}, kind: ledger.Inserted, seal: 1, seq: 99},
-		{name: "entry twice", change: func(l []ledger.Line) []ledger.Line { return slices.Insert(l, 2, l[1]) }, kind: ledger.Inserted, seal: 1, seq: 1},
-		{name: "lines swapped", change: func(l []ledger.Line) []ledger.Line { l[1], l[3] = l[3], l[1]; return l }, kind: ledger.Swapped, seal: 1, seq: 1, other: 3},
+		}, kind: ledger.FaultInserted, seal: 1, seq: 99},
+		{name: "entry twice", change: func(l []ledger.Line) []ledger.Line { return slices.Insert(l, 2, l[1]) }, kind: ledger.FaultInserted, seal: 1, seq: 1},
+		{name: "lines swapped", change: func(l []ledger.Line) []ledger.Line { l[1], l[3] = l[3], l[1]; return l }, kind: ledger.FaultSwapped, seal: 1, seq: 1, other: 3},
 		{name: "contents swapped", change: func(l []ledger.Line) []ledger.Line {
 			a, b := l[1].Entry, l[3].Entry
-			a.Place, b.Place = b.Place, a.Place
+			a.Position, b.Position = b.Position, a.Position
 			l[1], l[3] = l[3], l[1]
 			return l
-		}, kind: ledger.Swapped, seal: 1, seq: 1, other: 3},
-		{name: "seal's fence", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Fence++; return l }, kind: ledger.Altered, seal: 2},
-		{name: "seal's time", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.At = start.Add(1e6); return l }, kind: ledger.Altered, seal: 2},
-		{name: "seal's end", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.End.Seq++; return l }, kind: ledger.Altered, seal: 2},
-		{name: "seal's epoch", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Epoch++; return l }, kind: ledger.Altered, seal: 2},
-		{name: "seal's previous", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Previous[0]++; return l }, kind: ledger.Altered, seal: 2},
-		{name: "seal's leaf", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Leaves[0].Seq++; return l }, kind: ledger.Altered, seal: 2},
-		{name: "seal twice", change: func(l []ledger.Line) []ledger.Line { return slices.Insert(l, 6, l[4], l[5]) }, kind: ledger.Altered, seal: 3},
+		}, kind: ledger.FaultSwapped, seal: 1, seq: 1, other: 3},
+		{name: "seal's fence", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Fence++; return l }, kind: ledger.FaultAltered, seal: 2},
+		{name: "seal's time", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.At = start.Add(1e6); return l }, kind: ledger.FaultAltered, seal: 2},
+		{name: "seal's end", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.End.Seq++; return l }, kind: ledger.FaultAltered, seal: 2},
+		{name: "seal's epoch", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Epoch++; return l }, kind: ledger.FaultAltered, seal: 2},
+		{name: "seal's previous", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Previous[0]++; return l }, kind: ledger.FaultAltered, seal: 2},
+		{name: "seal's leaf", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Entries[0].Seq++; return l }, kind: ledger.FaultAltered, seal: 2},
+		{name: "seal twice", change: func(l []ledger.Line) []ledger.Line { return slices.Insert(l, 6, l[4], l[5]) }, kind: ledger.FaultAltered, seal: 3},
 		{name: "last seal with leaves out of order", change: func(l []ledger.Line) []ledger.Line {
-			leaves := l[6].Seal.Leaves
+			leaves := l[6].Seal.Entries
 			leaves[0], leaves[3], l[7], l[10] = leaves[3], leaves[0], l[10], l[7]
 			return rehash(l, 6)
-		}, kind: ledger.Altered, seal: 3},
+		}, kind: ledger.FaultAltered, seal: 3},
 		{name: "last seal with a leaf at its end", change: func(l []ledger.Line) []ledger.Line {
-			l[6].Seal.End = l[6].Seal.Leaves[3].Place
+			l[6].Seal.End = l[6].Seal.Entries[3].Position
 			return rehash(l, 6)
-		}, kind: ledger.Altered, seal: 3},
+		}, kind: ledger.FaultAltered, seal: 3},
 		{name: "last seal with a leaf of the one before", change: func(l []ledger.Line) []ledger.Line {
-			place := ledger.Place{Transaction: 1, Seq: 1}
-			l[6].Seal.Leaves[0].Place, l[7].Entry.Place = place, place
+			place := ledger.Position{Transaction: 1, Seq: 1}
+			l[6].Seal.Entries[0].Position, l[7].Entry.Position = place, place
 			return rehash(l, 6)
-		}, kind: ledger.Altered, seal: 3},
+		}, kind: ledger.FaultAltered, seal: 3},
 		{name: "last seal that covers nothing", change: func(l []ledger.Line) []ledger.Line {
-			l[6].Seal.Leaves, l[6].Seal.End = nil, l[4].Seal.End
+			l[6].Seal.Entries, l[6].Seal.End = nil, l[4].Seal.End
 			return rehash(l[:7], 6)
-		}, kind: ledger.Altered, seal: 3},
+		}, kind: ledger.FaultAltered, seal: 3},
 		{name: "first seal with one before it", change: func(l []ledger.Line) []ledger.Line {
 			l[0].Seal.Previous = ledger.Hash{1}
 			return rehash(l[:4], 0)
-		}, kind: ledger.Altered, seal: 1},
-		{name: "tail cut, with the head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{3}, kind: ledger.Truncated, seal: 2},
+		}, kind: ledger.FaultAltered, seal: 1},
+		{name: "tail cut, with the head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{3}, kind: ledger.FaultTruncated, seal: 2},
 		{name: "tail cut, with an older head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{1}, confirmed: 1},
 		{name: "tail cut, without a head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }},
-		{name: "everything cut", change: func([]ledger.Line) []ledger.Line { return nil }, keptHeads: []int64{2}, kind: ledger.Truncated, seal: 1},
+		{name: "everything cut", change: func([]ledger.Line) []ledger.Line { return nil }, keptHeads: []int64{2}, kind: ledger.FaultTruncated, seal: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var keptHeads []ledger.Head
@@ -275,7 +275,7 @@ func TestTampering(t *testing.T) {
 			if !errors.As(err, &tampered) || tampered.Kind != tc.kind || tampered.Seal != tc.seal || tampered.Seq != tc.seq || tampered.Other != tc.other {
 				t.Fatalf("got %#v (%v), want %v, seal %d, entries %d and %d", tampered, err, tc.kind, tc.seal, tc.seq, tc.other)
 			}
-			if !errors.As(fromFile, &tampered) || tampered.Kind != tc.kind || tampered.Line == 0 && tc.kind != ledger.Truncated {
+			if !errors.As(fromFile, &tampered) || tampered.Kind != tc.kind || tampered.Line == 0 && tc.kind != ledger.FaultTruncated {
 				t.Errorf("from a file: got %#v, want a line", tampered)
 			}
 		})

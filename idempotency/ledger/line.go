@@ -123,13 +123,13 @@ func (l Line) Append(b []byte) ([]byte, error) {
 		s := l.Seal
 		v = sealLine{
 			N: s.N, Epoch: s.Epoch, Fence: s.Fence, EndTransaction: s.End.Transaction, EndSeq: s.End.Seq, At: instant(s.At),
-			Count: len(s.Leaves), Leaves: AppendLeaves([]byte{}, s.Leaves), Previous: s.Previous, Hash: s.Hash,
+			Count: len(s.Entries), Leaves: AppendSealedEntries([]byte{}, s.Entries), Previous: s.Previous, Hash: s.Hash,
 		}
 	case l.Entry != nil && l.Seal == nil:
 		e := l.Entry
 		v = entryLine{
 			Transaction: e.Transaction, Seq: e.Seq, At: instant(e.At), Event: text(e.Event),
-			DuplicateDetected: e.Event == DuplicateDetected, ReplayTriggered: e.Event == ReplayTriggered,
+			DuplicateDetected: e.Event == EventDuplicateDetected, ReplayTriggered: e.Event == EventReplayTriggered,
 			Scope: text(e.Key.Scope), Operation: text(e.Key.Operation), Key: text(e.Key.Value), KeyID: e.Key.ID().String(),
 			Generation: e.Generation, ClaimFence: e.Fence, Attempts: e.Attempts, Status: text(e.Status), Resend: e.Resend,
 			Spec: text(e.Fingerprint.Spec), Request: e.Fingerprint.Sum, Body: e.Body, Response: e.Response,
@@ -176,13 +176,13 @@ func parseSeal(b []byte) (*Seal, error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, fmt.Errorf("not a seal: %w", err)
 	}
-	leaves, err := ParseLeaves(v.Leaves)
+	leaves, err := ParseSealedEntries(v.Leaves)
 	if err != nil {
 		return nil, err
 	}
 	return &Seal{
-		N: v.N, Epoch: v.Epoch, Fence: v.Fence, End: Place{v.EndTransaction, v.EndSeq}, At: time.Time(v.At),
-		Leaves: leaves, Previous: v.Previous, Hash: v.Hash,
+		N: v.N, Epoch: v.Epoch, Fence: v.Fence, End: Position{v.EndTransaction, v.EndSeq}, At: time.Time(v.At),
+		Entries: leaves, Previous: v.Previous, Hash: v.Hash,
 	}, nil
 }
 
@@ -192,7 +192,7 @@ func parseEntry(b []byte) (*Entry, error) {
 		return nil, fmt.Errorf("neither a seal nor an entry: %w", err)
 	}
 	return &Entry{
-		Place: Place{v.Transaction, v.Seq}, At: time.Time(v.At), Event: Event(v.Event),
+		Position: Position{v.Transaction, v.Seq}, At: time.Time(v.At), Event: Event(v.Event),
 		Key:        idempotency.Key{Scope: string(v.Scope), Operation: string(v.Operation), Value: string(v.Key)},
 		Generation: v.Generation, Fence: v.ClaimFence, Attempts: v.Attempts, Status: string(v.Status), Resend: v.Resend,
 		Fingerprint: idempotency.Fingerprint{Spec: string(v.Spec), Sum: v.Request}, Body: v.Body, Response: v.Response,
@@ -215,7 +215,7 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // a read error can leave half a line
 			l, err := ParseLine(lines.Bytes())
 			if err != nil {
-				yield(Line{}, &TamperError{Kind: Altered, Line: number, Rule: err.Error()})
+				yield(Line{}, &TamperError{Kind: FaultAltered, Line: number, Rule: err.Error()})
 				return
 			}
 			l.Number = number
@@ -224,7 +224,7 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 			}
 		}
 		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-			yield(Line{}, &TamperError{Kind: Altered, Rule: fmt.Sprintf("a line of more than %d bytes", maxLine)})
+			yield(Line{}, &TamperError{Kind: FaultAltered, Rule: fmt.Sprintf("a line of more than %d bytes", maxLine)})
 		} else if err != nil {
 			yield(Line{}, fmt.Errorf("ledger: read: %w", err))
 		}

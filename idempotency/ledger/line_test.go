@@ -21,9 +21,9 @@ func TestEveryFieldIsHashed(t *testing.T) {
 	for i, f := range fields(reflect.ValueOf(&e).Elem(), "Entry") {
 		changed := e
 		change(fields(reflect.ValueOf(&changed).Elem(), "Entry")[i].value)
-		switch place := f.name == "Entry.Place.Transaction" || f.name == "Entry.Place.Seq"; {
+		switch place := f.name == "Entry.Position.Transaction" || f.name == "Entry.Position.Seq"; {
 		case f.name == "Entry.Hash":
-		case place && (changed.Sum() != e.Sum() || changed.Place == e.Place):
+		case place && (changed.Sum() != e.Sum() || changed.Position == e.Position):
 			t.Errorf("%s is under the hash of the entry, or was not changed", f.name)
 		case !place && changed.Sum() == e.Sum():
 			t.Errorf("%s is not under the hash", f.name)
@@ -33,7 +33,7 @@ func TestEveryFieldIsHashed(t *testing.T) {
 	s := *build(2)[0].Seal
 	for i, f := range fields(reflect.ValueOf(&s).Elem(), "Seal") {
 		changed := s
-		changed.Leaves = slices.Clone(s.Leaves)
+		changed.Entries = slices.Clone(s.Entries)
 		change(fields(reflect.ValueOf(&changed).Elem(), "Seal")[i].value)
 		if f.name != "Seal.Hash" && changed.Sum() == s.Sum() {
 			t.Errorf("%s is not under the hash", f.name)
@@ -72,7 +72,7 @@ func change(v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *time.Time:
 		*x = x.Add(time.Microsecond)
-	case *[]ledger.Leaf:
+	case *[]ledger.SealedEntry:
 		(*x)[1].Hash[31]++
 	default:
 		switch v.Kind() {
@@ -131,7 +131,7 @@ func TestLinesThatAreNotExported(t *testing.T) {
 			t.Errorf("%s: nothing was edited", name)
 		}
 		var tampered *ledger.TamperError
-		if _, err := ledger.Verify(ledger.Read(strings.NewReader(edited))); !errors.As(err, &tampered) || tampered.Kind != ledger.Altered {
+		if _, err := ledger.Verify(ledger.Read(strings.NewReader(edited))); !errors.As(err, &tampered) || tampered.Kind != ledger.FaultAltered {
 			t.Errorf("%s: got %v, want a TamperError", name, err)
 		}
 	}
@@ -179,17 +179,17 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-func TestRemarks(t *testing.T) {
-	ok := ledger.Remark{Event: ledger.Masked, Key: idempotency.Key{Scope: "s", Operation: "o", Value: "v"}, Note: "coordinates to 0.1 degrees"}
+func TestAnnotations(t *testing.T) {
+	ok := ledger.Annotation{Event: ledger.EventMasked, Key: idempotency.Key{Scope: "s", Operation: "o", Value: "v"}, Note: "coordinates to 0.1 degrees"}
 	if err := ok.Check(); err != nil {
 		t.Error(err)
 	}
-	for want, change := range map[string]func(*ledger.Remark){
-		"Remark.Event":      func(r *ledger.Remark) { r.Event = ledger.Completed },
-		"Key.Scope":         func(r *ledger.Remark) { r.Key.Scope = "" },
-		"Remark.Fence":      func(r *ledger.Remark) { r.Fence = -1 },
-		"Dataset.CARELabel": func(r *ledger.Remark) { r.Dataset.CARELabel = "\xff" },
-		"Remark.Note":       func(r *ledger.Remark) { r.Note = "a\x00" },
+	for want, change := range map[string]func(*ledger.Annotation){
+		"Annotation.Event":  func(r *ledger.Annotation) { r.Event = ledger.EventCompleted },
+		"Key.Scope":         func(r *ledger.Annotation) { r.Key.Scope = "" },
+		"Annotation.Fence":  func(r *ledger.Annotation) { r.Fence = -1 },
+		"Dataset.CARELabel": func(r *ledger.Annotation) { r.Dataset.CARELabel = "\xff" },
+		"Annotation.Note":   func(r *ledger.Annotation) { r.Note = "a\x00" },
 	} {
 		r := ok
 		change(&r)

@@ -12,16 +12,16 @@ import (
 // MaxSealed is the largest number of entries that a store covers by one [Seal].
 const MaxSealed = 1000
 
-// Leaf stands for one entry in a [Seal]: the entry's place in the ledger and its hash.
-type Leaf struct {
-	Place
+// SealedEntry stands for one entry in a [Seal]: the entry's position and its hash.
+type SealedEntry struct {
+	Position
 	Hash Hash
 }
 
-// leafSize is the encoded size of a leaf in bytes.
-const leafSize = 16 + sha256.Size
+// sealedEntrySize is the encoded size of a SealedEntry in bytes.
+const sealedEntrySize = 16 + sha256.Size
 
-// Seal protects consecutive entries of the ledger: it lists the place and the hash of
+// Seal protects consecutive entries of the ledger: it lists the position and the hash of
 // each entry. The entries follow the entries of the previous seal, and belong to one
 // epoch.
 type Seal struct {
@@ -29,22 +29,22 @@ type Seal struct {
 	N int64
 
 	// Epoch grows when the ledger was restored to another database server, or when the
-	// server's transaction numbers went back. A [Place] of one epoch is not comparable
-	// with a Place of another epoch, because transaction numbers started again.
+	// server's transaction numbers went back. A [Position] of one epoch is not comparable
+	// with a Position of another epoch, because transaction numbers started again.
 	Epoch int64
 
 	// Fence is the number of the sealing process, and grows whenever another process
 	// takes over. It is 0 if each transaction seals its own entries.
 	Fence int64
 
-	// Listed entries have places before End. Later entries of this epoch have places at
+	// Listed entries have positions before End. Later entries of this epoch have positions at
 	// or after End.
-	End Place
+	End Position
 
 	// At is the time of sealing in whole microseconds, by the store's clock.
 	At time.Time
 
-	Leaves   []Leaf
+	Entries  []SealedEntry
 	Previous Hash // hash of the previous seal, zero in the first
 	Hash     Hash // the recorded hash; see [Seal.Sum]
 }
@@ -53,21 +53,21 @@ type Seal struct {
 func (s Seal) Head() Head { return Head{N: s.N, Hash: s.Hash} }
 
 // Sum returns the SHA-256 of the text "sqsfifo ledger seal 1", N, Epoch, Fence, End
-// (transaction and seq), At, the leaves in the form of [AppendLeaves], and Previous.
+// (transaction and seq), At, the entries in the form of [AppendSealedEntries], and Previous.
 // Values are encoded like those of [Entry.Sum].
 func (s Seal) Sum() Hash {
-	b := make([]byte, 0, 160+leafSize*len(s.Leaves))
+	b := make([]byte, 0, 160+sealedEntrySize*len(s.Entries))
 	b = appendText(b, "sqsfifo ledger seal 1")
 	b = appendInt(b, s.N, s.Epoch, s.Fence, s.End.Transaction, s.End.Seq, s.At.UnixMicro())
-	b = appendInt(b, int64(leafSize*len(s.Leaves)))
-	b = AppendLeaves(b, s.Leaves)
+	b = appendInt(b, int64(sealedEntrySize*len(s.Entries)))
+	b = AppendSealedEntries(b, s.Entries)
 	b = appendText(b, string(s.Previous[:]))
 	return sha256.Sum256(b)
 }
 
-// AppendLeaves appends 48 bytes per leaf: Transaction and Seq in eight big-endian bytes
+// AppendSealedEntries appends 48 bytes per entry: Transaction and Seq in eight big-endian bytes
 // each, and the hash.
-func AppendLeaves(b []byte, leaves []Leaf) []byte {
+func AppendSealedEntries(b []byte, leaves []SealedEntry) []byte {
 	for _, l := range leaves {
 		b = appendInt(b, l.Transaction, l.Seq)
 		b = append(b, l.Hash[:]...)
@@ -75,16 +75,16 @@ func AppendLeaves(b []byte, leaves []Leaf) []byte {
 	return b
 }
 
-// ParseLeaves is the inverse of [AppendLeaves].
-func ParseLeaves(b []byte) ([]Leaf, error) {
-	if len(b)%leafSize != 0 {
-		return nil, fmt.Errorf("leaves of %d bytes, want a multiple of %d", len(b), leafSize)
+// ParseSealedEntries is the inverse of [AppendSealedEntries].
+func ParseSealedEntries(b []byte) ([]SealedEntry, error) {
+	if len(b)%sealedEntrySize != 0 {
+		return nil, fmt.Errorf("leaves of %d bytes, want a multiple of %d", len(b), sealedEntrySize)
 	}
-	leaves := make([]Leaf, 0, len(b)/leafSize)
-	for ; len(b) > 0; b = b[leafSize:] {
-		leaves = append(leaves, Leaf{
-			Place: Place{Transaction: int64(binary.BigEndian.Uint64(b)), Seq: int64(binary.BigEndian.Uint64(b[8:]))},
-			Hash:  Hash(b[16:leafSize]),
+	leaves := make([]SealedEntry, 0, len(b)/sealedEntrySize)
+	for ; len(b) > 0; b = b[sealedEntrySize:] {
+		leaves = append(leaves, SealedEntry{
+			Position: Position{Transaction: int64(binary.BigEndian.Uint64(b)), Seq: int64(binary.BigEndian.Uint64(b[8:]))},
+			Hash:     Hash(b[16:sealedEntrySize]),
 		})
 	}
 	return leaves, nil

@@ -5,45 +5,45 @@ import (
 	"strings"
 )
 
-// Kind is the kind of a fault in a ledger, as far as Verify can tell.
-type Kind uint8
+// FaultKind is the kind of a fault in a ledger, as far as Verify can tell.
+type FaultKind uint8
 
 const (
-	// Altered: the content or hash of the entry or seal was changed.
-	Altered Kind = iota + 1
+	// FaultAltered: the content or hash of the entry or seal was changed.
+	FaultAltered FaultKind = iota + 1
 
-	// Dropped: the entry or seal is missing.
-	Dropped
+	// FaultDropped: the entry or seal is missing.
+	FaultDropped
 
-	// Inserted: an entry in a sealed part of the ledger is not in the seal's list, or
+	// FaultInserted: an entry in a sealed part of the ledger is not in the seal's list, or
 	// occurs twice.
-	Inserted
+	FaultInserted
 
-	// Swapped: the entry occupies the place of another entry.
-	Swapped
+	// FaultSwapped: the entry occupies the place of another entry.
+	FaultSwapped
 
-	// Truncated: the ledger ends before a head given by the caller.
-	Truncated
+	// FaultTruncated: the ledger ends before a head given by the caller.
+	FaultTruncated
 
-	// Uncompared: a head given by the caller was not compared, because its seal is not
+	// FaultUncompared: a head given by the caller was not compared, because its seal is not
 	// among the verified ones. The ledger was trimmed after this seal, or somebody hides
 	// an edit before it.
-	Uncompared
+	FaultUncompared
 )
 
 // String returns the kind in lower case.
-func (k Kind) String() string {
+func (k FaultKind) String() string {
 	names := [...]string{"", "altered", "dropped", "inserted", "swapped", "truncated", "uncompared"}
 	if k > 0 && int(k) < len(names) {
 		return names[k]
 	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
+	return fmt.Sprintf("FaultKind(%d)", uint8(k))
 }
 
 // TamperError names a faulty entry or seal. If later hashes were recomputed to hide an
 // edit, the error may name a later seal instead of the edit.
 type TamperError struct {
-	Kind Kind
+	Kind FaultKind
 
 	// Seal is the number of the faulty or missing seal. For a faulty entry, it is the
 	// number of the entry's seal. It is 0 if the number cannot be read.
@@ -64,7 +64,7 @@ func (e *TamperError) Error() string {
 	var b strings.Builder
 	b.WriteString("ledger: ")
 	switch {
-	case e.Kind == Truncated:
+	case e.Kind == FaultTruncated:
 		fmt.Fprintf(&b, "truncated: seal %d and what follows it are missing", e.Seal)
 	case e.Seq != 0 && e.Other != 0:
 		fmt.Fprintf(&b, "entries %d and %d of seal %d were swapped", e.Seq, e.Other, e.Seal)

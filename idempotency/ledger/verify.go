@@ -52,7 +52,7 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 // export that continues an earlier one. The parameter `previous` is the head (number and
 // hash) of the last missing seal, or zero for a whole ledger.
 func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
-	v := &verifier{report: Report{Head: previous}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
+	v := &verifier{report: Report{Head: previous}, malformed: map[Position]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
 	// The caller may also have kept the head `previous`. Its seal is not in the lines, so
 	// the loop below does not compare this head.
@@ -64,7 +64,7 @@ func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head)
 			err = v.readLine(l)
 		case errors.As(err, &fault) && l.Entry != nil: // this row of the store is invalid
 			v.add(fault)
-			v.malformed[l.Entry.Place] = true
+			v.malformed[l.Entry.Position] = true
 			err = v.readLine(l)
 		}
 		if err != nil {
@@ -81,7 +81,7 @@ func VerifyAfter(previous Head, lines iter.Seq2[Line, error], keptHeads ...Head)
 	v.checkEntries(false)
 	for _, kept := range v.keptHeads {
 		v.add(&TamperError{
-			Kind: Truncated, Seal: v.report.Head.N + 1,
+			Kind: FaultTruncated, Seal: v.report.Head.N + 1,
 			Rule: fmt.Sprintf("the head of seal %d was kept, and the ledger ends at seal %d", kept.N, v.report.Head.N),
 		})
 	}
@@ -106,15 +106,15 @@ func (v *verifier) first() error {
 
 type verifier struct {
 	report      Report
-	keptHeads   []Head // heads passed by the caller and not yet compared, by seal number
-	last        *Seal  // last seal whose entries were checked
-	current     *Seal  // seal whose entries are being read, or nil
-	currentLine int    // line number of the current seal
-	skipEntries bool   // the current seal is faulty, so its entries are not checked
-	rows        []Line // entries read after the current seal
-	leaves      []Leaf // list of entries in the current seal, without entries reported as missing
+	keptHeads   []Head        // heads passed by the caller and not yet compared, by seal number
+	last        *Seal         // last seal whose entries were checked
+	current     *Seal         // seal whose entries are being read, or nil
+	currentLine int           // line number of the current seal
+	skipEntries bool          // the current seal is faulty, so its entries are not checked
+	rows        []Line        // entries read after the current seal
+	leaves      []SealedEntry // list of entries in the current seal, without entries reported as missing
 
-	malformed map[Place]bool // places of entries already reported as invalid
+	malformed map[Position]bool // positions of entries already reported as invalid
 }
 
 func (v *verifier) readLine(l Line) error {
@@ -125,15 +125,15 @@ func (v *verifier) readLine(l Line) error {
 		return nil
 	case l.Entry == nil:
 		return errors.New("ledger: a line is either a seal or an entry")
-	case v.current == nil && v.malformed[l.Entry.Place]: // already reported
+	case v.current == nil && v.malformed[l.Entry.Position]: // already reported
 		return nil
 	case v.current == nil:
-		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
+		v.add(&TamperError{Kind: FaultInserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
 		return nil
 	}
 	// An altered file may have any number of entries after a seal. Keep only enough to
 	// find the fault.
-	if len(v.rows) <= len(v.current.Leaves)+MaxSealed {
+	if len(v.rows) <= len(v.current.Entries)+MaxSealed {
 		v.rows = append(v.rows, l)
 	}
 	return nil
@@ -147,38 +147,38 @@ func (v *verifier) checkSeal(l Line) {
 	if kind != 0 {
 		v.add(&TamperError{Kind: kind, Seal: n, Line: l.Number, Rule: rule})
 	}
-	v.current, v.currentLine, v.rows, v.leaves = s, l.Number, v.rows[:0], slices.Clone(s.Leaves)
+	v.current, v.currentLine, v.rows, v.leaves = s, l.Number, v.rows[:0], slices.Clone(s.Entries)
 	v.skipEntries = kind != 0 && n == s.N
 }
 
 // sealFault returns the kind, seal number and rule of a seal's fault. The kind is 0 for a
 // seal without a fault.
-func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
+func (v *verifier) sealFault(s *Seal) (kind FaultKind, n int64, rule string) {
 	next := v.report.Head.N + 1
 	switch {
 	case s.Hash != s.Sum():
-		return Altered, next, "its content does not have its hash"
+		return FaultAltered, next, "its content does not have its hash"
 	case s.N > next:
-		return Dropped, next, fmt.Sprintf("seal %d follows seal %d", s.N, next-1)
+		return FaultDropped, next, fmt.Sprintf("seal %d follows seal %d", s.N, next-1)
 	case s.N < next:
-		return Altered, next, fmt.Sprintf("seal %d follows seal %d", s.N, next-1)
+		return FaultAltered, next, fmt.Sprintf("seal %d follows seal %d", s.N, next-1)
 	case s.Previous != v.report.Head.Hash && next == 1:
-		return Altered, 1, "it follows another seal, and should be the first"
+		return FaultAltered, 1, "it follows another seal, and should be the first"
 	case s.Previous != v.report.Head.Hash:
-		return Altered, next - 1, fmt.Sprintf("seal %d was written after another seal %d; one of the two was replaced", next, next-1)
+		return FaultAltered, next - 1, fmt.Sprintf("seal %d was written after another seal %d; one of the two was replaced", next, next-1)
 	case v.last != nil && (s.Epoch < v.last.Epoch || s.Epoch == v.last.Epoch && s.End.Compare(v.last.End) <= 0):
-		return Altered, next, fmt.Sprintf("it ends at or before the end of seal %d", next-1)
+		return FaultAltered, next, fmt.Sprintf("it ends at or before the end of seal %d", next-1)
 	}
-	for i, leaf := range s.Leaves {
-		if i > 0 && leaf.Compare(s.Leaves[i-1].Place) <= 0 || leaf.Compare(s.End) >= 0 || i == 0 && v.last != nil && s.Epoch == v.last.Epoch && leaf.Compare(v.last.End) < 0 {
-			return Altered, next, fmt.Sprintf("leaf %d is not in its range", i)
+	for i, leaf := range s.Entries {
+		if i > 0 && leaf.Compare(s.Entries[i-1].Position) <= 0 || leaf.Compare(s.End) >= 0 || i == 0 && v.last != nil && s.Epoch == v.last.Epoch && leaf.Compare(v.last.End) < 0 {
+			return FaultAltered, next, fmt.Sprintf("leaf %d is not in its range", i)
 		}
 	}
 	return 0, 0, ""
 }
 
 // checkEntries compares the entries read so far with the list of entries in the current
-// seal (its leaves). If the parameter `partial` is true, more entries of the seal may
+// seal (its entries). If the parameter `partial` is true, more entries of the seal may
 // follow.
 func (v *verifier) checkEntries(partial bool) {
 	if v.current == nil {
@@ -192,22 +192,22 @@ func (v *verifier) checkEntries(partial bool) {
 		if i < len(v.rows) && i < len(v.leaves) {
 			e := v.rows[i].Entry
 			sum := e.Sum()
-			same := v.leaves[i].Place == e.Place
-			if same && (sum == e.Hash && v.leaves[i].Hash == sum || v.malformed[e.Place]) || swapped[e.Seq] {
+			same := v.leaves[i].Position == e.Position
+			if same && (sum == e.Hash && v.leaves[i].Hash == sum || v.malformed[e.Position]) || swapped[e.Seq] {
 				i++
 				continue
 			}
 		}
-		if i < len(v.rows) && v.malformed[v.rows[i].Entry.Place] {
+		if i < len(v.rows) && v.malformed[v.rows[i].Entry.Position] {
 			v.rows = slices.Delete(v.rows, i, i+1)
 			continue
 		}
 		fault := v.mismatch(i)
 		v.add(fault)
 		switch fault.Kind {
-		case Inserted:
+		case FaultInserted:
 			v.rows = slices.Delete(v.rows, i, i+1)
-		case Dropped:
+		case FaultDropped:
 			v.leaves = slices.Delete(v.leaves, i, i+1)
 		default:
 			swapped[fault.Seq], swapped[fault.Other] = fault.Other != 0, fault.Other != 0
@@ -228,7 +228,7 @@ func (v *verifier) checkEntries(partial bool) {
 // the list of the seal (v.leaves) differ, or one of the two is missing.
 func (v *verifier) mismatch(i int) *TamperError {
 	s := v.current
-	found := func(kind Kind, seq int64, rule string) *TamperError {
+	found := func(kind FaultKind, seq int64, rule string) *TamperError {
 		e := &TamperError{Kind: kind, Seal: s.N, Seq: seq, Line: v.currentLine, Rule: rule}
 		if i < len(v.rows) {
 			e.Line = v.rows[i].Number
@@ -236,47 +236,47 @@ func (v *verifier) mismatch(i int) *TamperError {
 		return e
 	}
 	if i >= len(v.leaves) {
-		return found(Inserted, v.rows[i].Entry.Seq, "the seal does not cover it")
+		return found(FaultInserted, v.rows[i].Entry.Seq, "the seal does not cover it")
 	}
 	leaf := v.leaves[i]
 	if i >= len(v.rows) {
-		return found(Dropped, leaf.Seq, "the seal covers it, and it is not there")
+		return found(FaultDropped, leaf.Seq, "the seal covers it, and it is not there")
 	}
 	e := v.rows[i].Entry
 	// rowOf and leafOf return the index of an entry in v.rows and in v.leaves, or -1.
-	rowOf := func(p Place) int {
-		return slices.IndexFunc(v.rows, func(l Line) bool { return l.Entry.Place == p })
+	rowOf := func(p Position) int {
+		return slices.IndexFunc(v.rows, func(l Line) bool { return l.Entry.Position == p })
 	}
-	leafOf := func(p Place) int {
-		return slices.IndexFunc(v.leaves, func(l Leaf) bool { return l.Place == p })
+	leafOf := func(p Position) int {
+		return slices.IndexFunc(v.leaves, func(l SealedEntry) bool { return l.Position == p })
 	}
-	if e.Place == leaf.Place {
-		if other := slices.IndexFunc(v.leaves, func(l Leaf) bool { return l.Hash == e.Sum() }); other > i {
-			if j := rowOf(v.leaves[other].Place); j >= 0 && v.rows[j].Entry.Sum() == leaf.Hash {
-				swapped := found(Swapped, leaf.Seq, "each has the content that was sealed at the place of the other")
+	if e.Position == leaf.Position {
+		if other := slices.IndexFunc(v.leaves, func(l SealedEntry) bool { return l.Hash == e.Sum() }); other > i {
+			if j := rowOf(v.leaves[other].Position); j >= 0 && v.rows[j].Entry.Sum() == leaf.Hash {
+				swapped := found(FaultSwapped, leaf.Seq, "each has the content that was sealed at the place of the other")
 				swapped.Other = v.leaves[other].Seq
 				return swapped
 			}
 		}
 		if e.Sum() == leaf.Hash {
-			return found(Altered, leaf.Seq, "its content is what was sealed, its hash is not")
+			return found(FaultAltered, leaf.Seq, "its content is what was sealed, its hash is not")
 		}
-		return found(Altered, leaf.Seq, "its content does not have the hash that was sealed")
+		return found(FaultAltered, leaf.Seq, "its content does not have the hash that was sealed")
 	}
-	here, there := leafOf(e.Place), rowOf(leaf.Place)
+	here, there := leafOf(e.Position), rowOf(leaf.Position)
 	switch {
 	case here >= 0 && here < i:
-		return found(Inserted, e.Seq, "it is there twice")
+		return found(FaultInserted, e.Seq, "it is there twice")
 	case there >= 0 && here >= 0:
-		swapped := found(Swapped, leaf.Seq, "their order is not that of the seal")
+		swapped := found(FaultSwapped, leaf.Seq, "their order is not that of the seal")
 		swapped.Other = e.Seq
 		return swapped
 	case there >= 0:
-		return found(Inserted, e.Seq, "the seal does not cover it")
+		return found(FaultInserted, e.Seq, "the seal does not cover it")
 	case here < 0 && e.Sum() == leaf.Hash:
-		return found(Altered, leaf.Seq, fmt.Sprintf("its content stands at transaction %d, seq %d", e.Transaction, e.Seq))
+		return found(FaultAltered, leaf.Seq, fmt.Sprintf("its content stands at transaction %d, seq %d", e.Transaction, e.Seq))
 	default:
-		return found(Dropped, leaf.Seq, "the seal covers it, and it is not there")
+		return found(FaultDropped, leaf.Seq, "the seal covers it, and it is not there")
 	}
 }
 
@@ -290,12 +290,12 @@ func (v *verifier) compareKeptHeads(line int) {
 			v.report.Confirmed = a.N
 		case a.N == v.report.Head.N:
 			v.add(&TamperError{
-				Kind: Altered, Seal: a.N, Line: line,
+				Kind: FaultAltered, Seal: a.N, Line: line,
 				Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Confirmed),
 			})
 		default:
 			v.add(&TamperError{
-				Kind: Uncompared, Seal: a.N, Line: line,
+				Kind: FaultUncompared, Seal: a.N, Line: line,
 				Rule: "its head was kept, and the seal is not among the verified ones; verify the export that has the seal, with this head",
 			})
 		}

@@ -105,7 +105,7 @@ func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (
 	if !s.config.Ledger {
 		return affected(tx.ExecContext(ctx, update))
 	}
-	entries, err := returnedEntries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, clock.SetBack }, update+fmt.Sprintf(` RETURNING %d, `, now)+summaryColumns)
+	entries, err := returnedEntries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Note = ledger.EventInDoubt, clock.SetBack }, update+fmt.Sprintf(` RETURNING %d, `, now)+summaryColumns)
 	if err != nil {
 		return 0, err
 	}

@@ -36,11 +36,11 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	e.Resend = c.Resend
 	switch made.decision {
 	case idempotency.DecisionRenewed:
-		e.Event = ledger.Renewed
+		e.Event = ledger.EventRenewed
 	case idempotency.DecisionReclaimed:
-		e.Event = ledger.Reclaimed
+		e.Event = ledger.EventReclaimed
 	default:
-		e.Event = ledger.Claimed
+		e.Event = ledger.EventClaimed
 	}
 	return e
 }
@@ -56,13 +56,13 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	e.Note = failure.Reason
 	switch _, completed := t.Result(); {
 	case completed:
-		e.Event = ledger.Completed
+		e.Event = ledger.EventCompleted
 	case !failed:
-		e.Event = ledger.Released
+		e.Event = ledger.EventReleased
 	case failure.Proof == idempotency.ProofNone:
-		e.Event = ledger.InDoubt
+		e.Event = ledger.EventInDoubt
 	default:
-		e.Event = ledger.Failed
+		e.Event = ledger.EventFailed
 	}
 	return e
 }
@@ -109,11 +109,11 @@ func entryArgs(e ledger.Entry) []any {
 }
 
 // position is the position of a row in the ledger. Rows are ordered by epoch, and in an
-// epoch by transaction number and row number (ledger.Place). A new epoch begins after a
+// epoch by transaction number and row number (ledger.Position). A new epoch begins after a
 // restore to another server, or when the server's transaction numbers went back.
 type position struct {
 	epoch int64
-	ledger.Place
+	ledger.Position
 }
 
 // ledgerRow is a row of the ledger table.
@@ -136,7 +136,7 @@ func scanEntry(s scanner) (ledgerRow, error) {
 		&e.Dataset.ID, &e.Dataset.Version, &e.Dataset.SourceURI, &e.Dataset.ArtifactChecksum, &e.Dataset.CARELabel, &replaySafe, &resend, &e.Note, &hash); err != nil {
 		return r, err
 	}
-	e.Place, e.At, e.Event, e.Key.Scope, e.Key.Value = r.Place, fromMicros(at), ledger.Event(event), string(scope), string(key)
+	e.Position, e.At, e.Event, e.Key.Scope, e.Key.Value = r.Position, fromMicros(at), ledger.Event(event), string(scope), string(key)
 	for _, h := range []struct {
 		name string
 		to   *[32]byte
@@ -183,7 +183,7 @@ func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 		return seal, "", err
 	}
 	seal.At = fromMicros(at)
-	if seal.Leaves, err = ledger.ParseLeaves(leaves); err != nil {
+	if seal.Entries, err = ledger.ParseSealedEntries(leaves); err != nil {
 		return seal, err.Error(), nil
 	}
 	if rule := readHash((*[32]byte)(&seal.Previous), previous); rule != "" {
@@ -196,7 +196,7 @@ func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 }
 
 func sealArgs(s ledger.Seal) []any {
-	return []any{s.N, s.Epoch, s.Fence, s.End.Transaction, s.End.Seq, s.At.UnixMicro(), ledger.AppendLeaves([]byte{}, s.Leaves), nonZero(s.Previous[:]), s.Hash[:]}
+	return []any{s.N, s.Epoch, s.Fence, s.End.Transaction, s.End.Seq, s.At.UnixMicro(), ledger.AppendSealedEntries([]byte{}, s.Entries), nonZero(s.Previous[:]), s.Hash[:]}
 }
 
 func sealed(s ledger.Seal) ledger.Seal {

@@ -16,7 +16,7 @@ import (
 )
 
 // Ledger is the append-only history of a database's keys, written by stores with
-// [Config.Ledger]. An entry records one change of a key, or a remark of a caller. A seal
+// [Config.Ledger]. An entry records one change of a key, or an annotation of a caller. A seal
 // has the hashes of a range of entries and of the previous seal, so that later changes of
 // sealed entries are detected. Package ledger documents these guarantees. A Ledger is
 // safe for concurrent use.
@@ -46,7 +46,7 @@ type Ledger struct {
 // only read, verify or seal it. OpenLedger does not check database settings and works on
 // a replica.
 //
-// To append remarks to a ledger with hidden keys (see [Config.LedgerSecret]), use
+// To append annotations to a ledger with hidden keys (see [Config.LedgerSecret]), use
 // [Store.Ledger].
 func OpenLedger(ctx context.Context, db *sql.DB, d Dialect) (*Ledger, error) {
 	if db == nil {
@@ -117,16 +117,16 @@ func (s *Store) openLedger(ctx context.Context, hide hider) error {
 	return nil
 }
 
-// Append adds all remarks in a separate transaction. If the commit fails, it is unknown
-// whether the remarks are stored. After any other error no remark is stored. If a caller
-// appends stored remarks again, the ledger has them twice.
-func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
+// Append adds all annotations in a separate transaction. If the commit fails, it is unknown
+// whether the annotations are stored. After any other error no annotation is stored. If a caller
+// appends stored annotations again, the ledger has them twice.
+func (l *Ledger) Append(ctx context.Context, annotations ...ledger.Annotation) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if err := l.AppendTx(ctx, tx, remarks...); err != nil {
+	if err := l.AppendTx(ctx, tx, annotations...); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -135,13 +135,13 @@ func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	return nil
 }
 
-// AppendTx is like Append, but in the caller's transaction: the remarks are stored if tx
+// AppendTx is like Append, but in the caller's transaction: the annotations are stored if tx
 // commits, together with the caller's other changes.
 //
 // On SQLite, AppendTx must be the first statement of tx or follow ClaimTx. SQLite may
 // refuse the first write of a transaction that has already read.
-func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Remark) error {
-	for _, r := range remarks {
+func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, annotations ...ledger.Annotation) error {
+	for _, r := range annotations {
 		if err := r.Check(); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 		return err
 	}
 	// Another store may have opened the database with Config.LedgerSecret. If so, the
-	// database's ledger must hide keys. This Ledger cannot hide them: refuse the remarks.
+	// database's ledger must hide keys. This Ledger cannot hide them: refuse the annotations.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -160,8 +160,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if err != nil {
 		return err
 	}
-	entries := make([]ledger.Entry, len(remarks))
-	for i, r := range remarks {
+	entries := make([]ledger.Entry, len(annotations))
+	for i, r := range annotations {
 		entries[i] = r.Entry(at)
 	}
 	return l.engine.append(ctx, tx, entries)
@@ -171,7 +171,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	s, rule, err := lastSeal(ctx, l.db)
 	if err == nil && rule != "" {
-		err = &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Rule: rule}
+		err = &ledger.TamperError{Kind: ledger.FaultAltered, Seal: s.N, Rule: rule}
 	}
 	return s.Head(), err
 }
@@ -207,7 +207,7 @@ func (l *Ledger) linesWithRest(ctx context.Context, trimmed ledger.Head) iter.Se
 		end, err := l.positionAfter(ctx, trimmed)
 		var rest []ledgerRow
 		if err == nil && trimmed.N > 0 {
-			start := position{epoch: math.MinInt64, Place: ledger.Place{Transaction: math.MinInt64, Seq: math.MinInt64}}
+			start := position{epoch: math.MinInt64, Position: ledger.Position{Transaction: math.MinInt64, Seq: math.MinInt64}}
 			rest, err = l.engine.rows(ctx, l.db, start, end, 1)
 		}
 		if err != nil {
@@ -215,8 +215,8 @@ func (l *Ledger) linesWithRest(ctx context.Context, trimmed ledger.Head) iter.Se
 			return
 		}
 		for _, r := range rest {
-			if !yield(ledger.Line{Entry: &ledger.Entry{Place: r.Place}}, &ledger.TamperError{
-				Kind: ledger.Inserted, Seal: trimmed.N, Seq: r.Seq,
+			if !yield(ledger.Line{Entry: &ledger.Entry{Position: r.Position}}, &ledger.TamperError{
+				Kind: ledger.FaultInserted, Seal: trimmed.N, Seq: r.Seq,
 				Rule: "the ledger is marked as trimmed to this seal, and the entry is still there: a trim did not end, so call Trim again, or somebody has changed the mark",
 			}) {
 				return
@@ -302,7 +302,7 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				break
 			}
 			for _, s := range seals {
-				end := position{epoch: s.Epoch, Place: s.End}
+				end := position{epoch: s.Epoch, Position: s.End}
 				if !yield(ledger.Line{Seal: &s}, nil) || !l.yieldRows(ctx, s, start, end, yield) {
 					return
 				}
@@ -341,7 +341,7 @@ func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position,
 		return position{}, wrong("after", fmt.Sprintf("seal %d", head.N), fmt.Sprintf("the ledger was trimmed to seal %d; begin with its head, and read what is before it from the export", trimmed))
 	}
 	if head.N == 0 {
-		return position{epoch: math.MinInt64, Place: ledger.Place{Transaction: math.MinInt64, Seq: math.MinInt64}}, nil
+		return position{epoch: math.MinInt64, Position: ledger.Position{Transaction: math.MinInt64, Seq: math.MinInt64}}, nil
 	}
 	s, rule, err := scanSeal(l.db.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals WHERE n = `+l.engine.placeholder(1), head.N))
 	switch {
@@ -350,9 +350,9 @@ func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position,
 		if err != nil {
 			return position{}, err
 		}
-		kind := ledger.Dropped
+		kind := ledger.FaultDropped
 		if last.N < head.N {
-			kind = ledger.Truncated
+			kind = ledger.FaultTruncated
 		}
 		return position{}, &ledger.TamperError{Kind: kind, Seal: min(head.N, last.N+1), Rule: fmt.Sprintf("the head of seal %d was kept, and it is not there", head.N)}
 	case err != nil:
@@ -361,9 +361,9 @@ func (l *Ledger) positionAfter(ctx context.Context, head ledger.Head) (position,
 		rule = "its hash is not that of the head that was kept"
 	}
 	if rule != "" {
-		return position{}, &ledger.TamperError{Kind: ledger.Altered, Seal: head.N, Rule: rule}
+		return position{}, &ledger.TamperError{Kind: ledger.FaultAltered, Seal: head.N, Rule: rule}
 	}
-	return position{epoch: s.Epoch, Place: s.End}, nil
+	return position{epoch: s.Epoch, Position: s.End}, nil
 }
 
 // seals returns a page of seals after seal n.
@@ -375,7 +375,7 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 		case err != nil:
 			return err
 		case rule != "":
-			return &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Rule: rule}
+			return &ledger.TamperError{Kind: ledger.FaultAltered, Seal: s.N, Rule: rule}
 		}
 		seals = append(seals, s)
 		return nil
@@ -398,7 +398,7 @@ func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, start, end positi
 		}
 		for _, r := range rows {
 			if r.rule != "" {
-				if !yield(ledger.Line{Entry: &ledger.Entry{Place: r.Place}}, &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Seq: r.Seq, Rule: r.rule}) {
+				if !yield(ledger.Line{Entry: &ledger.Entry{Position: r.Position}}, &ledger.TamperError{Kind: ledger.FaultAltered, Seal: s.N, Seq: r.Seq, Rule: r.rule}) {
 					return false
 				}
 				continue

@@ -94,7 +94,7 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 		return ledger.Head{}, false, err
 	}
 	if rule != "" {
-		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
+		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.FaultAltered, Seal: last.N, Rule: rule}
 	}
 	// Read the horizon before the entries. All transactions with smaller numbers have
 	// ended, so the next statement sees all their entries.
@@ -114,13 +114,13 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more
-	var end ledger.Place
+	var end ledger.Position
 	for _, row := range found {
 		if row.epoch != s.Epoch {
 			more, full = true, false
 			break
 		}
-		end = row.Place
+		end = row.Position
 		if row.rule == "" && row.entry.Sum() != row.entry.Hash {
 			row.rule = "its content does not have its hash"
 		}
@@ -130,15 +130,15 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 			k.config.Logger.Error("ledger: a row is not an entry, and was not sealed", "transaction", row.Transaction, "seq", row.Seq, "rule", row.rule)
 			continue
 		}
-		s.Leaves = append(s.Leaves, ledger.Leaf{Place: row.Place, Hash: row.entry.Hash})
+		s.Entries = append(s.Entries, ledger.SealedEntry{Position: row.Position, Hash: row.entry.Hash})
 	}
 	switch {
 	case full: // end after the last found row
-		s.End = ledger.Place{Transaction: end.Transaction, Seq: end.Seq + 1}
+		s.End = ledger.Position{Transaction: end.Transaction, Seq: end.Seq + 1}
 	case s.Epoch < epoch: // end with the old epoch
-		s.End = ledger.Place{Transaction: math.MaxInt64}
+		s.End = ledger.Position{Transaction: math.MaxInt64}
 	default: // end at the horizon
-		s.End = ledger.Place{Transaction: horizon}
+		s.End = ledger.Position{Transaction: horizon}
 	}
 	s = sealed(s)
 	if err := insertSeal(ctx, tx, `INSERT INTO idempotency_seals (`+sealColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, s); err != nil {

@@ -89,7 +89,7 @@ func affected(res sql.Result, err error) (int64, error) {
 
 // purgeRecorded deletes rows and records each deletion in the ledger.
 func (s *Store) purgeRecorded(ctx context.Context, tx *sql.Tx, query string, now time.Time) (int64, error) {
-	entries, err := returnedEntries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Status = ledger.Purged, idempotency.StatusAbsent.String() },
+	entries, err := returnedEntries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Status = ledger.EventPurged, idempotency.StatusAbsent.String() },
 		query+fmt.Sprintf(` RETURNING %d, `, now.UnixMicro())+summaryColumns, now.UnixMicro())
 	if err != nil {
 		return 0, err

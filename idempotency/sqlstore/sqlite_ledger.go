@@ -35,17 +35,17 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	}
 	defer insert.Close()
 	for group := range slices.Chunk(entries, ledger.MaxSealed) {
-		leaves := make([]ledger.Leaf, len(group))
+		leaves := make([]ledger.SealedEntry, len(group))
 		for i, entry := range group {
 			entry.Key = e.hide.key(entry.Key)
 			entry.Hash = entry.Sum()
-			leaves[i] = ledger.Leaf{Place: ledger.Place{Transaction: seq, Seq: seq}, Hash: entry.Hash}
+			leaves[i] = ledger.SealedEntry{Position: ledger.Position{Transaction: seq, Seq: seq}, Hash: entry.Hash}
 			if _, err := insert.ExecContext(ctx, append([]any{seq}, entryArgs(entry)...)...); err != nil {
 				return fmt.Errorf("sqlstore: ledger: %w", err)
 			}
 			seq++
 		}
-		last = sealed(ledger.Seal{N: last.N + 1, Epoch: 1, End: ledger.Place{Transaction: seq, Seq: seq}, At: e.time(), Leaves: leaves, Previous: last.Hash})
+		last = sealed(ledger.Seal{N: last.N + 1, Epoch: 1, End: ledger.Position{Transaction: seq, Seq: seq}, At: e.time(), Entries: leaves, Previous: last.Hash})
 		if err := insertSeal(ctx, tx, `INSERT INTO idempotency_seals (`+sealColumns+`) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`, last); err != nil {
 			return err
 		}

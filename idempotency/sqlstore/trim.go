@@ -76,7 +76,7 @@ func (l *Ledger) trimmedHead(ctx context.Context) (ledger.Head, error) {
 		rule = "its content does not have its hash"
 	}
 	if rule != "" {
-		return ledger.Head{}, &ledger.TamperError{Kind: ledger.Altered, Seal: n, Rule: rule}
+		return ledger.Head{}, &ledger.TamperError{Kind: ledger.FaultAltered, Seal: n, Rule: rule}
 	}
 	return seal.Head(), nil
 }

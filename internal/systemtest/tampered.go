@@ -62,7 +62,7 @@ var forgeries = map[string]forgery{
 	"exchanged entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		i := slices.IndexFunc(entries, isCompleted)
-		entries[i].Event, entries[i].Status = ledger.Failed, "failed"
+		entries[i].Event, entries[i].Status = ledger.EventFailed, "failed"
 		return makeLedger(entries)
 	}},
 }
@@ -103,7 +103,7 @@ func entriesOf(lines []ledger.Line) (entries []ledger.Entry) {
 	return entries
 }
 
-func isCompleted(e ledger.Entry) bool { return e.Event == ledger.Completed }
+func isCompleted(e ledger.Entry) bool { return e.Event == ledger.EventCompleted }
 
 // makeLedger returns the lines of a ledger with the given entries and with matching
 // hashes.
@@ -111,11 +111,11 @@ func makeLedger(entries []ledger.Entry) (lines []ledger.Line) {
 	var last ledger.Seal
 	for i, e := range entries {
 		seq := int64(i + 1)
-		e.Place = ledger.Place{Transaction: seq, Seq: seq}
+		e.Position = ledger.Position{Transaction: seq, Seq: seq}
 		e.Hash = e.Sum()
 		last = ledger.Seal{
-			N: seq, Epoch: 1, End: ledger.Place{Transaction: seq + 1, Seq: seq + 1}, At: e.At,
-			Leaves: []ledger.Leaf{{Place: e.Place, Hash: e.Hash}}, Previous: last.Hash,
+			N: seq, Epoch: 1, End: ledger.Position{Transaction: seq + 1, Seq: seq + 1}, At: e.At,
+			Entries: []ledger.SealedEntry{{Position: e.Position, Hash: e.Hash}}, Previous: last.Hash,
 		}
 		last.Hash = last.Sum()
 		seal := last

@@ -101,13 +101,13 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 	}
 	for i, o := range out {
 		event := map[idempotency.Decision]ledger.Event{
-			idempotency.DecisionNew: ledger.Claimed, idempotency.DecisionRenewed: ledger.Renewed, idempotency.DecisionReclaimed: ledger.Reclaimed,
+			idempotency.DecisionNew: ledger.EventClaimed, idempotency.DecisionRenewed: ledger.EventRenewed, idempotency.DecisionReclaimed: ledger.EventReclaimed,
 		}[o.Decision]
 		if event == "" {
 			continue
 		}
 		s.saw(claims[i].Key, o.Record.Fence, func(c *claimAnswers) {
-			if event != ledger.Renewed {
+			if event != ledger.EventRenewed {
 				c.granted, c.resend = o.Record, claims[i].Resend
 			}
 			c.grants = append(c.grants, event)
@@ -117,13 +117,13 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 }
 
 func (s watched) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
-	event := ledger.Released
+	event := ledger.EventReleased
 	if f, ok := t.Failure(); ok && f.Proof == idempotency.ProofNone {
-		event = ledger.InDoubt
+		event = ledger.EventInDoubt
 	} else if ok {
-		event = ledger.Failed
+		event = ledger.EventFailed
 	} else if _, ok := t.Result(); ok {
-		event = ledger.Completed
+		event = ledger.EventCompleted
 	}
 	return s.finished(ref, event, s.Store.Finish(ctx, ref, t))
 }
@@ -134,7 +134,7 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 		return err
 	}
 	s.saw(ref.Key, ref.Fence, func(c *claimAnswers) {
-		if event == ledger.InDoubt {
+		if event == ledger.EventInDoubt {
 			c.inDoubts++
 		} else {
 			c.ends = append(c.ends, event)
@@ -226,14 +226,14 @@ func (c *claimAnswers) difference(entries []ledger.Entry) string {
 	inDoubt := 0
 	for i, e := range entries {
 		switch e.Event {
-		case ledger.Claimed, ledger.Reclaimed:
+		case ledger.EventClaimed, ledger.EventReclaimed:
 			if i > 0 {
 				return "it was claimed once"
 			}
 			grants = append(grants, e.Event)
-		case ledger.Renewed:
+		case ledger.EventRenewed:
 			grants = append(grants, e.Event)
-		case ledger.InDoubt:
+		case ledger.EventInDoubt:
 			inDoubt++
 		default:
 			if i < len(entries)-1 {

@@ -63,7 +63,7 @@ func TestClockSetBack(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if line.Entry != nil && line.Entry.Event == ledger.InDoubt && line.Entry.Note != "" {
+					if line.Entry != nil && line.Entry.Event == ledger.EventInDoubt && line.Entry.Note != "" {
 						entries++
 					}
 				}

@@ -125,7 +125,7 @@ func Example_ledger() {
 		fmt.Println(err)
 		return
 	}
-	masked := ledger.Remark{Event: ledger.Masked, Key: key, Fence: out.Record.Fence, Note: "coordinates to 0.1 degrees"}
+	masked := ledger.Annotation{Event: ledger.EventMasked, Key: key, Fence: out.Record.Fence, Note: "coordinates to 0.1 degrees"}
 	if err := store.Ledger().Append(ctx, masked); err != nil {
 		fmt.Println(err)
 		return

@@ -90,8 +90,8 @@ func TestLedgerEvents(t *testing.T) {
 		again.Token, again.Resend = idempotency.NewToken(), true
 		out = claim(t, s, again, idempotency.DecisionReclaimed)
 		do(l.Append(ctx,
-			ledger.Remark{Event: ledger.Masked, Key: a.Key, Fence: out.Record.Fence, Dataset: a.Dataset, Note: "coordinates to 0.1 degrees"},
-			ledger.Remark{Event: ledger.ReplayTriggered, Key: a.Key, Note: "run 7"}))
+			ledger.Annotation{Event: ledger.EventMasked, Key: a.Key, Fence: out.Record.Fence, Dataset: a.Dataset, Note: "coordinates to 0.1 degrees"},
+			ledger.Annotation{Event: ledger.EventReplayTriggered, Key: a.Key, Note: "run 7"}))
 		do(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})))
 		do(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")}))) // repeated after a lost answer
 		claim(t, s, claimOf("a"), idempotency.DecisionDuplicate)
@@ -115,7 +115,7 @@ func TestLedgerEvents(t *testing.T) {
 			c := claimOf(value)
 			out, err := s.ClaimTx(ctx, tx, c)
 			do(err)
-			do(l.AppendTx(ctx, tx, ledger.Remark{Event: ledger.CAREEnforced, Key: c.Key, Fence: out.Record.Fence}))
+			do(l.AppendTx(ctx, tx, ledger.Annotation{Event: ledger.EventCAREEnforced, Key: c.Key, Fence: out.Record.Fence}))
 			do(s.CompleteTx(ctx, tx, out.Ref(), idempotency.Result{}))
 			if value == "rolled back" {
 				do(tx.Rollback())
@@ -146,7 +146,7 @@ func TestLedgerEvents(t *testing.T) {
 		}
 		for line := range l.Lines(ctx, ledger.Head{}) {
 			e := line.Entry
-			if e == nil || e.Event != ledger.Completed || e.Key.Value != "a" {
+			if e == nil || e.Event != ledger.EventCompleted || e.Key.Value != "a" {
 				continue
 			}
 			result := idempotency.Result{Response: []byte("r")}
@@ -191,8 +191,8 @@ func TestLedgerIsKept(t *testing.T) {
 		if _, err := sqlstore.OpenLedger(t.Context(), d.open(t), 9); err == nil {
 			t.Error("an unknown dialect was accepted")
 		}
-		if err := s.Ledger().Append(t.Context(), ledger.Remark{Event: "forged"}); err == nil {
-			t.Error("a remark with an unknown event was accepted")
+		if err := s.Ledger().Append(t.Context(), ledger.Annotation{Event: "forged"}); err == nil {
+			t.Error("an annotation with an unknown event was accepted")
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestInterruptedExport(t *testing.T) {
 			if head.N > 0 {
 				_, err := ledger.Verify(ledger.Read(&w.Buffer), head)
 				tampered := new(ledger.TamperError)
-				if err != nil && (!errors.As(err, &tampered) || tampered.Kind == ledger.Truncated || tampered.Seal != 0 && tampered.Seal <= head.N) {
+				if err != nil && (!errors.As(err, &tampered) || tampered.Kind == ledger.FaultTruncated || tampered.Seal != 0 && tampered.Seal <= head.N) {
 					t.Errorf("%d bytes, head %v: %v", limit, head, err)
 				}
 			}

@@ -182,20 +182,20 @@ func TestSealersInAStorm(t *testing.T) {
 func TestSealsAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
-		remarks := make([]ledger.Remark, 2*ledger.MaxSealed+1)
-		for i := range remarks {
-			remarks[i] = ledger.Remark{Event: ledger.ReplayTriggered, Key: claimOf(fmt.Sprint(i)).Key}
+		annotations := make([]ledger.Annotation, 2*ledger.MaxSealed+1)
+		for i := range annotations {
+			annotations[i] = ledger.Annotation{Event: ledger.EventReplayTriggered, Key: claimOf(fmt.Sprint(i)).Key}
 		}
-		if err := s.Ledger().Append(t.Context(), remarks...); err != nil {
+		if err := s.Ledger().Append(t.Context(), annotations...); err != nil {
 			t.Fatal(err)
 		}
 		claim(t, s, claimOf("a"), idempotency.DecisionNew)
 		head := seal(t, sealer(t, s.Ledger()))
-		if report := verify(t, s.Ledger(), head); report.Entries != int64(len(remarks))+1 || report.Seals < 3 || report.Seals > 4 {
+		if report := verify(t, s.Ledger(), head); report.Entries != int64(len(annotations))+1 || report.Seals < 3 || report.Seals > 4 {
 			t.Errorf("%+v", report)
 		}
-		if got := events(t, s.Ledger()); got[0] != "0 replay_triggered" || got[len(remarks)-1] != fmt.Sprintf("%d replay_triggered", len(remarks)-1) {
-			t.Errorf("the remarks are out of order: %q ... %q", got[0], got[len(remarks)-1])
+		if got := events(t, s.Ledger()); got[0] != "0 replay_triggered" || got[len(annotations)-1] != fmt.Sprintf("%d replay_triggered", len(annotations)-1) {
+			t.Errorf("the annotations are out of order: %q ... %q", got[0], got[len(annotations)-1])
 		}
 	})
 }
@@ -303,9 +303,9 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 		}
 		n++
 		switch line.Entry.Event {
-		case ledger.Claimed, ledger.Reclaimed:
+		case ledger.EventClaimed, ledger.EventReclaimed:
 			claimed[line.Entry.Fence]++
-		case ledger.Completed:
+		case ledger.EventCompleted:
 			completed[line.Entry.Fence]++
 		}
 	}

@@ -49,7 +49,7 @@ func TestLedgerSecret(t *testing.T) {
 			finish("b", idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "no"}))
 			finish("c", idempotency.FailedWith(idempotency.Failure{Reason: "time-out"}))
 			finish("d", idempotency.Released())
-			do(s.Ledger().Append(ctx, ledger.Remark{Event: ledger.Masked, Key: of("a").Key}))
+			do(s.Ledger().Append(ctx, ledger.Annotation{Event: ledger.EventMasked, Key: of("a").Key}))
 			tx, err := db.BeginTx(ctx, nil)
 			do(err)
 			out, err := s.ClaimTx(ctx, tx, of("e"))
@@ -126,14 +126,14 @@ func TestLedgerSecretIsKept(t *testing.T) {
 		wantField(t, "a store without a secret", err, "Config.LedgerSecret")
 		_, err = sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: d.dialect, Ledger: true, LedgerSecret: []byte("another secret of all")})
 		wantField(t, "a store with another secret", err, "Config.LedgerSecret")
-		remark := ledger.Remark{Event: ledger.Masked, Key: claimOf("remark").Key}
-		wantField(t, "a remark by an earlier store", before.Ledger().Append(t.Context(), remark), "Config.LedgerSecret")
+		annotation := ledger.Annotation{Event: ledger.EventMasked, Key: claimOf("annotation").Key}
+		wantField(t, "an annotation by an earlier store", before.Ledger().Append(t.Context(), annotation), "Config.LedgerSecret")
 		l, err := sqlstore.OpenLedger(t.Context(), db, d.dialect)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantField(t, "a remark without a store", l.Append(t.Context(), remark), "Config.LedgerSecret")
-		if err := s.Ledger().Append(t.Context(), remark); err != nil {
+		wantField(t, "an annotation without a store", l.Append(t.Context(), annotation), "Config.LedgerSecret")
+		if err := s.Ledger().Append(t.Context(), annotation); err != nil {
 			t.Error(err)
 		}
 		if report := verify(t, l, seal(t, sealer(t, l))); report.Entries != 3 {

@@ -163,7 +163,7 @@ func TestLedgerTampering(t *testing.T) {
 				default:
 					values = []string{`CAST(` + c.Name() + ` || x'00' AS BLOB)`, `substr(` + c.Name() + `, 2)`}
 				}
-				want := ledger.TamperError{Kind: ledger.Altered, Seal: 2, Seq: seqs[4]}
+				want := ledger.TamperError{Kind: ledger.FaultAltered, Seal: 2, Seq: seqs[4]}
 				where := `seq = {4}`
 				if table == "idempotency_seals" {
 					want.Seq, where = 0, `n = 2`
@@ -175,7 +175,7 @@ func TestLedgerTampering(t *testing.T) {
 					name := fmt.Sprintf("%s.%s = %s", table, c.Name(), v)
 					switch c.Name() {
 					case "n":
-						want.Kind = ledger.Dropped // now no seal has the number 2
+						want.Kind = ledger.FaultDropped // now no seal has the number 2
 						tampered(name, want, nil, `UPDATE idempotency_seals SET n = n + 10 WHERE n = 2`)
 					case "epoch", "xid", "seq":
 						if table == "idempotency_ledger" { // these columns order the entries, so the entry moves
@@ -189,27 +189,27 @@ func TestLedgerTampering(t *testing.T) {
 				}
 			}
 		}
-		tampered("drop an entry", ledger.TamperError{Kind: ledger.Dropped, Seal: 2, Seq: seqs[4]}, nil, `DELETE FROM idempotency_ledger WHERE seq = {4}`)
-		tampered("drop the last entry", ledger.TamperError{Kind: ledger.Dropped, Seal: 3, Seq: seqs[8]}, nil, `DELETE FROM idempotency_ledger WHERE seq = {8}`)
-		tampered("drop a seal", ledger.TamperError{Kind: ledger.Dropped, Seal: 2}, nil, `DELETE FROM idempotency_seals WHERE n = 2`)
-		tampered("drop a seal and its entries", ledger.TamperError{Kind: ledger.Dropped, Seal: 2}, nil, `DELETE FROM idempotency_seals WHERE n = 2`, `DELETE FROM idempotency_ledger WHERE seq IN ({3}, {4}, {5})`)
-		tampered("swap two entries", ledger.TamperError{Kind: ledger.Swapped, Seal: 2, Seq: seqs[3], Other: seqs[5]}, nil,
+		tampered("drop an entry", ledger.TamperError{Kind: ledger.FaultDropped, Seal: 2, Seq: seqs[4]}, nil, `DELETE FROM idempotency_ledger WHERE seq = {4}`)
+		tampered("drop the last entry", ledger.TamperError{Kind: ledger.FaultDropped, Seal: 3, Seq: seqs[8]}, nil, `DELETE FROM idempotency_ledger WHERE seq = {8}`)
+		tampered("drop a seal", ledger.TamperError{Kind: ledger.FaultDropped, Seal: 2}, nil, `DELETE FROM idempotency_seals WHERE n = 2`)
+		tampered("drop a seal and its entries", ledger.TamperError{Kind: ledger.FaultDropped, Seal: 2}, nil, `DELETE FROM idempotency_seals WHERE n = 2`, `DELETE FROM idempotency_ledger WHERE seq IN ({3}, {4}, {5})`)
+		tampered("swap two entries", ledger.TamperError{Kind: ledger.FaultSwapped, Seal: 2, Seq: seqs[3], Other: seqs[5]}, nil,
 			`UPDATE idempotency_ledger SET seq = -1 WHERE seq = {3}`, `UPDATE idempotency_ledger SET seq = {3} WHERE seq = {5}`, `UPDATE idempotency_ledger SET seq = {5} WHERE seq = -1`)
-		tampered("swap two entries of two seals", ledger.TamperError{Kind: ledger.Altered, Seal: 1, Seq: seqs[0]}, nil, swapAcross()...)
-		tampered("swap two seals", ledger.TamperError{Kind: ledger.Altered, Seal: 2}, nil,
+		tampered("swap two entries of two seals", ledger.TamperError{Kind: ledger.FaultAltered, Seal: 1, Seq: seqs[0]}, nil, swapAcross()...)
+		tampered("swap two seals", ledger.TamperError{Kind: ledger.FaultAltered, Seal: 2}, nil,
 			`UPDATE idempotency_seals SET n = -1 WHERE n = 2`, `UPDATE idempotency_seals SET n = 2 WHERE n = 3`, `UPDATE idempotency_seals SET n = 3 WHERE n = -1`)
 		sealOfForged := int64(2)
 		if d.dialect == sqlstore.SQLite {
 			sealOfForged = 3
 		}
-		tampered("forge an entry", ledger.TamperError{Kind: ledger.Inserted, Seal: sealOfForged, Seq: seqs[5] + 1000}, nil, forge(d))
+		tampered("forge an entry", ledger.TamperError{Kind: ledger.FaultInserted, Seal: sealOfForged, Seq: seqs[5] + 1000}, nil, forge(d))
 		cut := []string{`DELETE FROM idempotency_seals WHERE n = 3`, `DELETE FROM idempotency_ledger WHERE seq IN ({6}, {7}, {8})`}
-		tampered("cut the tail, with its head", ledger.TamperError{Kind: ledger.Truncated, Seal: 3}, heads, cut...)
+		tampered("cut the tail, with its head", ledger.TamperError{Kind: ledger.FaultTruncated, Seal: 3}, heads, cut...)
 		tampered("cut the tail, with an older head", ledger.TamperError{}, heads[:2], cut...)
 		tampered("cut the tail, without a head", ledger.TamperError{}, nil, cut...)
 		verify(t, s.Ledger(), heads...)
 		_, err := s.Ledger().Export(t.Context(), new(bytes.Buffer), ledger.Head{N: 9, Hash: ledger.Hash{1}})
-		if tampered := new(ledger.TamperError); !errors.As(err, &tampered) || tampered.Kind != ledger.Truncated || tampered.Seal != 4 {
+		if tampered := new(ledger.TamperError); !errors.As(err, &tampered) || tampered.Kind != ledger.FaultTruncated || tampered.Seal != 4 {
 			t.Errorf("an export after a head that is not there: got %v", err)
 		}
 	})

@@ -14,14 +14,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// remark appends n remarks to the ledger l as entries, seals them with the sealer k, and
+// annotation appends n annotations to the ledger l as entries, seals them with the sealer k, and
 // returns the ledger's head.
-func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.Head {
+func annotation(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.Head {
 	t.Helper()
 	for n > 0 {
-		batch := make([]ledger.Remark, min(n, ledger.MaxSealed))
+		batch := make([]ledger.Annotation, min(n, ledger.MaxSealed))
 		for i := range batch {
-			batch[i] = ledger.Remark{Event: ledger.Masked, Key: claimOf(fmt.Sprint(n - i)).Key, Note: "rule 7"}
+			batch[i] = ledger.Annotation{Event: ledger.EventMasked, Key: claimOf(fmt.Sprint(n - i)).Key, Note: "rule 7"}
 		}
 		if err := l.Append(t.Context(), batch...); err != nil {
 			t.Fatal(err)
@@ -43,8 +43,8 @@ func TestTrim(t *testing.T) {
 		db := d.open(t)
 		l := d.store(t, sqlstore.Config{DB: db, Ledger: true}).Ledger()
 		k := sealer(t, l)
-		early := remark(t, l, k, 1000)
-		last := remark(t, l, k, entries-1000)
+		early := annotation(t, l, k, 1000)
+		last := annotation(t, l, k, entries-1000)
 		var first, second bytes.Buffer
 		exported, err := l.Export(t.Context(), &first, ledger.Head{})
 		if err != nil || exported != last {
@@ -69,7 +69,7 @@ func TestTrim(t *testing.T) {
 			t.Error("the seal to which the ledger was trimmed could be deleted")
 		}
 		rest := entries / 100
-		end := remark(t, l, k, rest)
+		end := annotation(t, l, k, rest)
 		begin = time.Now()
 		report := verify(t, l, last, end)
 		after := time.Since(begin)
@@ -94,7 +94,7 @@ func TestTrim(t *testing.T) {
 
 		// The head of a seal before the trim is not compared, and Verify says so.
 		var uncompared *ledger.TamperError
-		if report, err := l.Verify(t.Context(), early, last, end); !errors.As(err, &uncompared) || uncompared.Kind != ledger.Uncompared || uncompared.Seal != early.N || len(report.Faults) != 1 {
+		if report, err := l.Verify(t.Context(), early, last, end); !errors.As(err, &uncompared) || uncompared.Kind != ledger.FaultUncompared || uncompared.Seal != early.N || len(report.Faults) != 1 {
 			t.Errorf("a head before the trim: got %v", err)
 		}
 
@@ -118,7 +118,7 @@ func TestTrim(t *testing.T) {
 				t.Fatal(err)
 			}
 			var tampered *ledger.TamperError
-			if report, err := l.Verify(t.Context()); !errors.As(err, &tampered) || tampered.Kind != ledger.Dropped || len(report.Faults) != 1 {
+			if report, err := l.Verify(t.Context()); !errors.As(err, &tampered) || tampered.Kind != ledger.FaultDropped || len(report.Faults) != 1 {
 				t.Errorf("an entry after the trimmed seal is missing: got %v", err)
 			}
 		}
@@ -133,7 +133,7 @@ func TestMarkedAsTrimmed(t *testing.T) {
 		db := d.open(t)
 		l := d.store(t, sqlstore.Config{DB: db, Ledger: true}).Ledger()
 		k := sealer(t, l)
-		heads := []ledger.Head{remark(t, l, k, 3), remark(t, l, k, 3), remark(t, l, k, 3)}
+		heads := []ledger.Head{annotation(t, l, k, 3), annotation(t, l, k, 3), annotation(t, l, k, 3)}
 		verify(t, l, heads...)
 		triggers := []string{`DROP TRIGGER idempotency_ledger_update`, `DROP TRIGGER idempotency_ledger_delete`}
 		if d.dialect == sqlstore.PostgreSQL {
@@ -151,7 +151,7 @@ func TestMarkedAsTrimmed(t *testing.T) {
 			fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'trimmed'`, heads[2].N))
 		for _, kept := range [][]ledger.Head{nil, heads[2:]} {
 			var left *ledger.TamperError
-			if report, err := l.Verify(t.Context(), kept...); !errors.As(err, &left) || left.Kind != ledger.Inserted || len(report.Faults) != 1 {
+			if report, err := l.Verify(t.Context(), kept...); !errors.As(err, &left) || left.Kind != ledger.FaultInserted || len(report.Faults) != 1 {
 				t.Errorf("with entries before the trim: got %v", err)
 			}
 		}
@@ -161,7 +161,7 @@ func TestMarkedAsTrimmed(t *testing.T) {
 			t.Fatalf("got %v and %d faults, want one for each head before the trim", err, len(report.Faults))
 		}
 		for i, fault := range report.Faults {
-			if fault.Kind != ledger.Uncompared || fault.Seal != heads[i].N {
+			if fault.Kind != ledger.FaultUncompared || fault.Seal != heads[i].N {
 				t.Errorf("got %v, want the head of seal %d", fault, heads[i].N)
 			}
 		}
@@ -175,7 +175,7 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	db := d.open(t)
 	l := d.store(t, sqlstore.Config{DB: db, Ledger: true}).Ledger()
 	k := sealer(t, l)
-	remark(t, l, k, 3)
+	annotation(t, l, k, 3)
 	const insert = `INSERT INTO idempotency_ledger (epoch, recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec,
 		dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, resend, note, hash)
 		SELECT epoch, recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec,
@@ -193,10 +193,10 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	if _, err := db.Exec(fmt.Sprintf(insert, 0, "hash")); err != nil {
 		t.Fatal(err)
 	}
-	end := remark(t, l, k, 2)
+	end := annotation(t, l, k, 2)
 	report, err := l.Verify(t.Context(), end)
 	var tampered *ledger.TamperError
-	if !errors.As(err, &tampered) || tampered.Kind != ledger.Inserted || tampered.Seq == 0 {
+	if !errors.As(err, &tampered) || tampered.Kind != ledger.FaultInserted || tampered.Seq == 0 {
 		t.Errorf("got %v, want the forged row", err)
 	}
 	if len(report.Faults) != 1 || report.Entries != 5 || report.Head != end {
