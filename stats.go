@@ -102,23 +102,23 @@ func outcomeOf(r Receipt, err error) observe.Outcome {
 	switch FateOf(err) {
 	case Stored:
 		if r.Duplicate {
-			return observe.Duplicate
+			return observe.OutcomeDuplicate
 		}
-		return observe.Stored
+		return observe.OutcomeStored
 	case InDoubt:
-		return observe.InDoubt
+		return observe.OutcomeInDoubt
 	case Altered:
-		return observe.Altered
+		return observe.OutcomeAltered
 	case NotStored, UnknownFate:
 	}
-	return observe.NotStored
+	return observe.OutcomeNotStored
 }
 
 func (c *counts) add(o observe.Outcome) { c.of[o].Add(1) }
 
 func (c *counts) outcomes() Outcomes {
 	return Outcomes{
-		Stored: c.of[observe.Stored].Load(), Duplicates: c.of[observe.Duplicate].Load(),
-		NotStored: c.of[observe.NotStored].Load(), InDoubt: c.of[observe.InDoubt].Load(), Altered: c.of[observe.Altered].Load(),
+		Stored: c.of[observe.OutcomeStored].Load(), Duplicates: c.of[observe.OutcomeDuplicate].Load(),
+		NotStored: c.of[observe.OutcomeNotStored].Load(), InDoubt: c.of[observe.OutcomeInDoubt].Load(), Altered: c.of[observe.OutcomeAltered].Load(),
 	}
 }

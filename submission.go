@@ -113,8 +113,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 }
 
 // describe returns the event's attributes for its span.
-func (s *submission) describe() observe.Event {
-	e := observe.Event{EventID: s.msg.EventID.String()}
+func (s *submission) describe() observe.EventAttributes {
+	e := observe.EventAttributes{EventID: s.msg.EventID.String()}
 	if d := s.msg.Dataset; d != nil {
 		e.DatasetID, e.Version, e.IdempotencyKey = d.recorded()
 		e.ArtifactChecksum, e.CARELabel = d.ArtifactChecksum, d.CARELabel

@@ -299,7 +299,7 @@ func TestParkHeadOfLost(t *testing.T) {
 				head := running.Blocked()[0].MessageID
 				w.parking.InjectRandomly(sqstest.ServerError(), 1, 1)
 				if want == consumer.ErrLost {
-					w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.CallsVisibility), 1, 1)
+					w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.ActionVisibility), 1, 1)
 				}
 				answer := make(chan error, 1)
 				go func() { answer <- running.ParkHead(w.Context(), "a", head) }()

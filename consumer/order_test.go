@@ -25,11 +25,11 @@ func TestOrderUnderFaults(t *testing.T) {
 			}
 		}
 		for i, f := range []sqstest.Fault{sqstest.LoseAnswer(), sqstest.DropRequest(), sqstest.Throttle(), sqstest.ServerError()} {
-			for j, calls := range []sqstest.Calls{sqstest.CallsReceive, sqstest.CallsDelete, sqstest.CallsVisibility} {
+			for j, calls := range []sqstest.Action{sqstest.ActionReceive, sqstest.ActionDelete, sqstest.ActionVisibility} {
 				w.queue.InjectRandomly(f.On(calls), 0.05, uint64(10*i+j))
 			}
 		}
-		w.queue.InjectRandomly(sqstest.FailEntries("InternalFailure", smithy.FaultServer, nil).On(sqstest.CallsDelete), 0.05, 99)
+		w.queue.InjectRandomly(sqstest.FailEntries("InternalFailure", smithy.FaultServer, nil).On(sqstest.ActionDelete), 0.05, 99)
 		busy, most, running := map[string]bool{}, 0, 0
 		c := w.config(func(_ context.Context, m consumer.Message[job]) error {
 			w.mu.Lock()
@@ -96,7 +96,7 @@ func TestRetryInHand(t *testing.T) {
 func TestLaterWaitsForDelete(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
-		w.queue.Inject(sqstest.ServerError().On(sqstest.CallsDelete), 6)
+		w.queue.Inject(sqstest.ServerError().On(sqstest.ActionDelete), 6)
 		c := w.config(func(context.Context, consumer.Message[job]) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -119,7 +119,7 @@ func TestDeniedDelete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 0, func(w *world) {
 				w.send("a", 1, 2)
-				w.queue.InjectRandomly(f.On(sqstest.CallsDelete), 1, 1)
+				w.queue.InjectRandomly(f.On(sqstest.ActionDelete), 1, 1)
 				began := time.Now()
 				_, stop := w.running(w.config(nil))
 				time.Sleep(time.Minute)
@@ -174,7 +174,7 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 				return nil
 			}
 			first = false
-			w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.CallsVisibility), 1, 1)
+			w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.ActionVisibility), 1, 1)
 			<-ctx.Done()
 			lost = time.Now()
 			assert.ErrorIs(w, context.Cause(ctx), consumer.ErrLost)

@@ -41,7 +41,7 @@ func TestVanishedQueue(t *testing.T) {
 func TestReceiveOutage(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		running, stop := w.running(w.config(nil))
-		w.queue.InjectRandomly(sqstest.ServerError().On(sqstest.CallsReceive), 1, 1)
+		w.queue.InjectRandomly(sqstest.ServerError().On(sqstest.ActionReceive), 1, 1)
 		time.Sleep(25 * time.Second)
 		idle := make(chan error, 1)
 		go func() { idle <- running.WaitIdle(w.Context(), time.Hour) }()
@@ -65,7 +65,7 @@ func TestReceiveOutage(t *testing.T) {
 func TestWaitIdle(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)
-		w.queue.InjectRandomly(sqstest.ServerError().On(sqstest.CallsDelete), 1, 1)
+		w.queue.InjectRandomly(sqstest.ServerError().On(sqstest.ActionDelete), 1, 1)
 		c := w.config(failing(2, consumer.Permanent(errors.New("bad"))))
 		c.Failure.Action = consumer.ActionBlock
 		running, stop := w.running(c)

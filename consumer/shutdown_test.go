@@ -76,7 +76,7 @@ func TestShutdownWithStuckHandlers(t *testing.T) {
 // attempt ID, and makes the answer's messages visible to other consumers.
 func TestShutdownSalvagesReceive(t *testing.T) {
 	bubble(t, 0, func(w *world) {
-		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)
+		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.ActionReceive), 1, 1)
 		w.send("a", 1, 2)
 		_, stop := w.running(w.config(nil))
 		time.Sleep(time.Second) // the queue has hidden the messages; the answer is under way

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// Bounds limits the memory of a [Server]. Zero means no limit. Above a limit, sends and
+// MemoryLimits limits the memory of a [Server]. Zero means no limit. Above a limit, sends and
 // CreateQueue are refused with OverLimit, status 403. Moves to and from dead-letter
 // queues are never refused.
-type Bounds struct {
+type MemoryLimits struct {
 	// Queues is the largest number of queues at a time.
 	Queues int
 
@@ -43,7 +43,7 @@ const (
 // limits.
 type usage struct {
 	server *Server
-	bounds Bounds
+	bounds MemoryLimits
 	// sending is locked during a send to any queue, so that parallel sends do not exceed the
 	// bounds together. Lock order: sending before the mutexes of queues.
 	sending sync.Mutex
@@ -68,8 +68,8 @@ func (u *usage) add(messages, bytes int64) {
 	}
 }
 
-// SetBounds replaces the limits of the server. Messages already in the queues count.
-func (s *Server) SetBounds(b Bounds) {
+// SetMemoryLimits replaces the limits of the server. Messages already in the queues count.
+func (s *Server) SetMemoryLimits(b MemoryLimits) {
 	u := &usage{server: s, bounds: b}
 	s.mu.Lock()
 	s.usage = u

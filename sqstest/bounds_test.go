@@ -21,7 +21,7 @@ import (
 func TestBounds(t *testing.T) {
 	holdAccounts(t, []accountFact{
 		{"queues", func(o testAccount) {
-			o.server.SetBounds(sqstest.Bounds{Queues: 2})
+			o.server.SetMemoryLimits(sqstest.MemoryLimits{Queues: 2})
 			o.create("a.fifo")
 			o.create("b.fifo")
 			o.create("a.fifo")
@@ -33,7 +33,7 @@ func TestBounds(t *testing.T) {
 		{"messages, of all queues together", func(o testAccount) {
 			a, b := o.create("a.fifo"), o.create("b")
 			a.sendAll("g", "1")
-			o.server.SetBounds(sqstest.Bounds{Messages: 3})
+			o.server.SetMemoryLimits(sqstest.MemoryLimits{Messages: 3})
 			b.sendAll("", "2", "3")
 			_, err := b.trySend(msg{body: "4"})
 			o.refused(err, "OverLimit", "The fake is at its bound of 3 messages or 0 bytes.")
@@ -51,7 +51,7 @@ func TestBounds(t *testing.T) {
 		}},
 		{"bytes, where what was deleted is forgotten", func(o testAccount) {
 			require.NoError(o, o.server.SetDefaults(sqstest.Config{DiscardDeleted: true}))
-			o.server.SetBounds(sqstest.Bounds{Bytes: 10_000})
+			o.server.SetMemoryLimits(sqstest.MemoryLimits{Bytes: 10_000})
 			q := o.create("a.fifo")
 			large := strings.Repeat("x", 6000)
 			for i := range 20 {
@@ -66,7 +66,7 @@ func TestBounds(t *testing.T) {
 		}},
 		{"a full server forgets the deleted and expired messages of all queues", func(o testAccount) {
 			require.NoError(o, o.server.SetDefaults(sqstest.Config{DiscardDeleted: true}))
-			o.server.SetBounds(sqstest.Bounds{Messages: 2})
+			o.server.SetMemoryLimits(sqstest.MemoryLimits{Messages: 2})
 			a, b := o.create("a.fifo"), o.create("b")
 			a.sendAll("g", "1", "2")
 			_, err := b.trySend(msg{body: "3"})
@@ -82,11 +82,11 @@ func TestBounds(t *testing.T) {
 		}},
 		{"bounds that are lifted", func(o testAccount) {
 			q := o.create("a.fifo")
-			o.server.SetBounds(sqstest.Bounds{Messages: 1})
+			o.server.SetMemoryLimits(sqstest.MemoryLimits{Messages: 1})
 			q.sendAll("g", "1")
 			_, err := q.trySend(msg{body: "2", group: "g"})
 			require.Error(o, err)
-			o.server.SetBounds(sqstest.Bounds{})
+			o.server.SetMemoryLimits(sqstest.MemoryLimits{})
 			q.sendAll("g", "2")
 		}},
 	})
@@ -97,7 +97,7 @@ func TestBounds(t *testing.T) {
 func TestBoundsWithConcurrentSends(t *testing.T) {
 	s := sqstest.NewServer()
 	require.NoError(t, s.SetDefaults(sqstest.Config{DiscardDeleted: true}))
-	s.SetBounds(sqstest.Bounds{Messages: 9})
+	s.SetMemoryLimits(sqstest.MemoryLimits{Messages: 9})
 	q := testAccount{t, s, s}.create("a")
 	var senders sync.WaitGroup
 	for range 8 {
@@ -132,7 +132,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()
 		require.NoError(t, s.SetDefaults(sqstest.Config{DiscardDeleted: true}))
-		s.SetBounds(sqstest.Bounds{Messages: 1 << 20, Bytes: 1 << 30})
+		s.SetMemoryLimits(sqstest.MemoryLimits{Messages: 1 << 20, Bytes: 1 << 30})
 		o := testAccount{t, s, s}
 		d := o.create("a.fifo")
 		padding := strings.Repeat("x", 2000)
@@ -175,7 +175,7 @@ func TestBoundsOfParallelQueues(t *testing.T) {
 			queues = append(queues, q)
 		}
 		s := sqstest.NewServer(queues...)
-		s.SetBounds(sqstest.Bounds{Messages: 100})
+		s.SetMemoryLimits(sqstest.MemoryLimits{Messages: 100})
 		var senders sync.WaitGroup
 		for _, q := range queues {
 			senders.Go(func() {

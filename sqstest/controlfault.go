@@ -42,9 +42,9 @@ var plainFaults = map[string]func() Fault{
 	faultPass:            func() Fault { return Fault{} },
 }
 
-// callNames has the name of each kind of [Calls] in requests and answers of the control
+// callNames has the name of each kind of [Action] in requests and answers of the control
 // endpoint.
-var callNames = [numberOfCalls]string{CallsSend: "send", CallsReceive: "receive", CallsDelete: "delete", CallsVisibility: "visibility"}
+var callNames = [numberOfActions]string{ActionSend: "send", ActionReceive: "receive", ActionDelete: "delete", ActionVisibility: "visibility"}
 
 const maxFaultDelay = time.Minute
 
@@ -83,7 +83,7 @@ func (f faultWire) fault() (Fault, error) {
 	if calls < 0 {
 		return Fault{}, fmt.Errorf("on %q is not one of %s", f.On, strings.Join(callNames[:], ", "))
 	}
-	return fault.On(Calls(calls)), nil
+	return fault.On(Action(calls)), nil
 }
 
 func (f faultWire) kind() (Fault, error) {
@@ -236,7 +236,7 @@ func (f Fault) wire(queue string, id uint64) faultWire {
 	if f.kind == "" {
 		w.Fault = faultPass
 	}
-	if f.on != CallsSend {
+	if f.on != ActionSend {
 		w.On = callNames[f.on]
 	}
 	if f.failure != nil {

@@ -19,7 +19,7 @@
 // Limits: standard queues have only the features that a client needs, and deliver in
 // order and each message once. No permissions, no credentials, no query protocol. Nothing
 // is persistent. A queue keeps every stored message for the test, so memory grows with
-// the number of sends, unless Config.DiscardDeleted is set or [Server.SetBounds] sets a
+// the number of sends, unless Config.DiscardDeleted is set or [Server.SetMemoryLimits] sets a
 // limit. The deduplication window (the IDs of the last five minutes) takes some 75 bytes
 // an ID and holds 33 million IDs, more IDs than the quotas of SQS permit in five minutes.
 //

@@ -18,17 +18,17 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Calls is one kind of call to a queue, such as sends. SQS has a separate quota for each
+// Action is one kind of call to a queue, such as sends. SQS has a separate quota for each
 // action.
-type Calls uint8
+type Action uint8
 
 const (
-	CallsSend       Calls = iota // SendMessage, SendMessageBatch
-	CallsReceive                 // ReceiveMessage
-	CallsDelete                  // DeleteMessage, DeleteMessageBatch
-	CallsVisibility              // ChangeMessageVisibility, ChangeMessageVisibilityBatch
+	ActionSend       Action = iota // SendMessage, SendMessageBatch
+	ActionReceive                  // ReceiveMessage
+	ActionDelete                   // DeleteMessage, DeleteMessageBatch
+	ActionVisibility               // ChangeMessageVisibility, ChangeMessageVisibilityBatch
 
-	numberOfCalls
+	numberOfActions
 )
 
 // Fault is a fault for one or more calls of a queue: for sends, unless [Fault.On] selects
@@ -37,7 +37,7 @@ const (
 // The zero Fault lets a call pass. To fail only the third call, inject the zero Fault for two
 // calls, and then the fault for one call.
 type Fault struct {
-	on Calls
+	on Action
 
 	early error // error returned before any check
 	late  error // error returned after the call has taken effect
@@ -54,8 +54,8 @@ type Fault struct {
 }
 
 // On returns a copy of f for calls of the given kind. A Fault without On is for sends.
-func (f Fault) On(calls Calls) Fault {
-	f.on = calls
+func (f Fault) On(action Action) Fault {
+	f.on = action
 	return f
 }
 
@@ -111,8 +111,8 @@ func ServerError() Fault {
 // A single call counts as a batch of one entry without an Id. If `choose` returns true, the
 // call fails with the code. The status is 400 for smithy.FaultClient, otherwise 500.
 //
-// With [CallsDelete] and [CallsVisibility], `choose` gets entries without any values except
-// the Id. With [CallsReceive], FailEntries has no effect.
+// With [ActionDelete] and [ActionVisibility], `choose` gets entries without any values except
+// the Id. With [ActionReceive], FailEntries has no effect.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
 	if fault == smithy.FaultClient {
@@ -194,11 +194,11 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 // allowance, like each action in SQS.
 //
 // The allowance starts full. Unused calls accumulate, up to the calls of one second.
-func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
+func (q *Queue) SetQuota(callsPerSecond int, on ...Action) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(on) == 0 {
-		on = []Calls{CallsSend}
+		on = []Action{ActionSend}
 	}
 	for _, calls := range on {
 		q.quotas[calls] = quota{perSecond: float64(callsPerSecond), left: float64(callsPerSecond), at: q.now()}
@@ -215,7 +215,7 @@ func (q *Queue) ClearFaults() {
 type faults struct {
 	script  []scripted
 	chances []chance
-	quotas  [numberOfCalls]quota
+	quotas  [numberOfActions]quota
 }
 
 type chance struct {
@@ -247,7 +247,7 @@ func (a *quota) spend(now time.Time) bool {
 
 // nextFault returns the fault of the next call of the kind. The zero Fault lets the
 // call pass.
-func (q *Queue) nextFault(calls Calls) Fault {
+func (q *Queue) nextFault(calls Action) Fault {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.quotas[calls].spend(q.now()) {
@@ -273,7 +273,7 @@ func (q *Queue) nextFault(calls Calls) Fault {
 }
 
 // faulty runs a call of the given kind, with the next injected fault of this kind.
-func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (*O, error)) (*O, error) {
+func faulty[O any](ctx context.Context, q *Queue, calls Action, run func(Fault) (*O, error)) (*O, error) {
 	fault := q.nextFault(calls)
 	if fault.early != nil {
 		return nil, fault.early

@@ -28,7 +28,7 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 	hold(t, []fact{
 		{"a lost answer of a receive hides its messages, and the attempt ID returns them", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2")
-			d.queue.Inject(sqstest.LoseAnswer().On(sqstest.CallsReceive), 1)
+			d.queue.Inject(sqstest.LoseAnswer().On(sqstest.ActionReceive), 1)
 			_, err := tryReceive(d, aws.String("attempt"))
 			require.ErrorIs(d, err, io.ErrUnexpectedEOF)
 			assert.Empty(d, d.receive(10))
@@ -40,8 +40,8 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 			assert.True(d, shown[0].HiddenUntil.Equal(d.queue.Now().Add(30*time.Second)))
 		}},
 		{"a fault of one kind of calls leaves the others alone", sqstest.Config{}, func(d testQueue) {
-			d.queue.Inject(sqstest.ServerError().On(sqstest.CallsDelete), 1)
-			d.queue.InjectRandomly(sqstest.Throttle().On(sqstest.CallsVisibility), 1, 1)
+			d.queue.Inject(sqstest.ServerError().On(sqstest.ActionDelete), 1)
+			d.queue.InjectRandomly(sqstest.Throttle().On(sqstest.ActionVisibility), 1, 1)
 			d.sendAll("g", "1")
 			got := d.receive(1)
 			require.Len(d, got, 1)
@@ -52,7 +52,7 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 			assert.True(d, d.queue.Messages()[0].Deleted)
 		}},
 		{"a lost answer of a delete has deleted", sqstest.Config{}, func(d testQueue) {
-			d.queue.Inject(sqstest.LoseAnswer().On(sqstest.CallsDelete), 1)
+			d.queue.Inject(sqstest.LoseAnswer().On(sqstest.ActionDelete), 1)
 			d.sendAll("g", "1")
 			got := d.receive(1)
 			require.ErrorIs(d, d.tryDelete(got[0]), io.ErrUnexpectedEOF)
@@ -60,8 +60,8 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 		}},
 		{"an entry fails, the others succeed", sqstest.Config{}, func(d testQueue) {
 			second := func(_ int, e types.SendMessageBatchRequestEntry) bool { return *e.Id == "b" }
-			d.queue.Inject(sqstest.FailEntries("InternalFailure", smithy.FaultServer, second).On(sqstest.CallsDelete), 1)
-			d.queue.Inject(sqstest.FailEntries("Odd", smithy.FaultClient, second).On(sqstest.CallsVisibility), 1)
+			d.queue.Inject(sqstest.FailEntries("InternalFailure", smithy.FaultServer, second).On(sqstest.ActionDelete), 1)
+			d.queue.Inject(sqstest.FailEntries("Odd", smithy.FaultClient, second).On(sqstest.ActionVisibility), 1)
 			d.sendAll("g", "1", "2")
 			got := d.receive(2)
 			changed, err := d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{
@@ -88,7 +88,7 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 			assert.Equal(d, "InternalFailure", *deleted.Failed[0].Code)
 		}},
 		{"each kind of calls has a separate quota", sqstest.Config{}, func(d testQueue) {
-			d.queue.SetQuota(2, sqstest.CallsReceive, sqstest.CallsDelete)
+			d.queue.SetQuota(2, sqstest.ActionReceive, sqstest.ActionDelete)
 			d.sendAll("g", "1", "2", "3")
 			d.receive(1)
 			d.receive(1)

@@ -51,7 +51,7 @@ func (q *Queue) deleteMessage(ctx context.Context, in *sqs.DeleteMessageInput) (
 	if in.ReceiptHandle == nil {
 		return nil, missing("ReceiptHandle")
 	}
-	return faulty(ctx, q, CallsDelete, func(fault Fault) (*sqs.DeleteMessageOutput, error) {
+	return faulty(ctx, q, ActionDelete, func(fault Fault) (*sqs.DeleteMessageOutput, error) {
 		if err := fault.entryErrorByID(0, nil); err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 	if err := validateEntries("DeleteMessageBatchRequestEntry", in.Entries, func(e types.DeleteMessageBatchRequestEntry) *string { return e.Id }); err != nil {
 		return nil, err
 	}
-	return faulty(ctx, q, CallsDelete, func(fault Fault) (*sqs.DeleteMessageBatchOutput, error) {
+	return faulty(ctx, q, ActionDelete, func(fault Fault) (*sqs.DeleteMessageBatchOutput, error) {
 		out := &sqs.DeleteMessageBatchOutput{}
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -166,7 +166,7 @@ func (q *Queue) changeVisibility(ctx context.Context, in *changeRequest) (*sqs.C
 	if err := visibilityRange(*in.VisibilityTimeout); err != nil {
 		return nil, err
 	}
-	return faulty(ctx, q, CallsVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityOutput, error) {
+	return faulty(ctx, q, ActionVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityOutput, error) {
 		if err := fault.entryErrorByID(0, nil); err != nil {
 			return nil, err
 		}
@@ -192,7 +192,7 @@ func (q *Queue) changeVisibilityBatch(ctx context.Context, in *sqs.ChangeMessage
 	if err := validateEntries("ChangeMessageVisibilityBatchRequestEntry", in.Entries, func(e types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }); err != nil {
 		return nil, err
 	}
-	return faulty(ctx, q, CallsVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	return faulty(ctx, q, ActionVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 		return q.changeEntries(fault, in.Entries)
 	})
 }

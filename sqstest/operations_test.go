@@ -128,7 +128,7 @@ func runProgram(t *testing.T, bytes []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer(newQueue(t, sqstest.Config{DiscardDeleted: true}))
 		require.NoError(t, s.SetDefaults(sqstest.Config{DiscardDeleted: true}))
-		s.SetBounds(sqstest.Bounds{Queues: 5, Messages: 50, Bytes: 1 << 20})
+		s.SetMemoryLimits(sqstest.MemoryLimits{Queues: 5, Messages: 50, Bytes: 1 << 20})
 		p := &randomRequests{bytes: bytes}
 		for steps := 0; len(p.bytes) > 0 && steps < 200; steps++ {
 			if p.next()%6 == 0 {

@@ -65,7 +65,7 @@ type Queue struct {
 	suppressions []Suppression
 
 	storedBytes, suppressedBytes int64
-	usage                        atomic.Pointer[usage] // messages and bytes counted for the server's Bounds; nil without bounds
+	usage                        atomic.Pointer[usage] // messages and bytes counted for the server's MemoryLimits; nil without limits
 	faults
 	delivery
 

@@ -99,7 +99,7 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 		}
 	}
 
-	return faulty(ctx, q, CallsReceive, func(Fault) (*sqs.ReceiveMessageOutput, error) {
+	return faulty(ctx, q, ActionReceive, func(Fault) (*sqs.ReceiveMessageOutput, error) {
 		return q.poll(ctx, in, int(limit), wait, visibility, attempt)
 	})
 }

@@ -78,7 +78,7 @@ func (q *Queue) send(ctx context.Context, in *sendRequest) (*sqs.SendMessageOutp
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	return faulty(ctx, q, CallsSend, func(fault Fault) (*sqs.SendMessageOutput, error) {
+	return faulty(ctx, q, ActionSend, func(fault Fault) (*sqs.SendMessageOutput, error) {
 		return q.sendOne(ctx, fault, sendEntry{types.SendMessageBatchRequestEntry{
 			MessageBody:             in.MessageBody,
 			DelaySeconds:            aws.ToInt32(in.DelaySeconds),
@@ -117,7 +117,7 @@ func (q *Queue) sendBatch(ctx context.Context, in *sendBatchRequest) (*sqs.SendM
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	return faulty(ctx, q, CallsSend, func(fault Fault) (*sqs.SendMessageBatchOutput, error) {
+	return faulty(ctx, q, ActionSend, func(fault Fault) (*sqs.SendMessageBatchOutput, error) {
 		return q.sendEntries(ctx, fault, in.Entries)
 	})
 }
@@ -181,7 +181,7 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	return out, nil
 }
 
-// acceptAll calls accept for all entries of a batch, or for none: the Bounds apply to the
+// acceptAll calls accept for all entries of a batch, or for none: the MemoryLimits apply to the
 // whole batch, including duplicates. The entries share the millisecond and get consecutive
 // numbers (F-043). The caller holds q.mu.
 func (q *Queue) acceptAll(set *settings, sends []outgoing) ([]*message, error) {

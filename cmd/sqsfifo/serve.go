@@ -84,7 +84,7 @@ func (c *serveCmd) run(ctx context.Context, io stdio) error {
 	if err := server.SetDefaults(config); err != nil {
 		return err
 	}
-	server.SetBounds(sqstest.Bounds{Queues: c.MaxQueues, Messages: c.MaxMessages, Bytes: c.MaxBytes})
+	server.SetMemoryLimits(sqstest.MemoryLimits{Queues: c.MaxQueues, Messages: c.MaxMessages, Bytes: c.MaxBytes})
 	more, err := createQueues(ctx, server, c.Queues)
 	if err != nil {
 		return err

@@ -147,14 +147,14 @@ func playOrder(w *world) {
 // injectFaults makes every call of a consumer fail now and then.
 func (w *world) injectFaults(rate float64, seed uint64) {
 	i := seed * 100
-	for _, calls := range []sqstest.Calls{sqstest.CallsReceive, sqstest.CallsDelete, sqstest.CallsVisibility} {
+	for _, calls := range []sqstest.Action{sqstest.ActionReceive, sqstest.ActionDelete, sqstest.ActionVisibility} {
 		for _, f := range []sqstest.Fault{
 			sqstest.LoseAnswer(), sqstest.DropRequest(), sqstest.Throttle(), sqstest.ServerError(), sqstest.TruncateAnswer(), sqstest.DelayAnswer(2 * time.Second),
 		} {
 			i++
 			w.queue.InjectRandomly(f.On(calls), rate/6, i)
 		}
-		if calls != sqstest.CallsReceive {
+		if calls != sqstest.ActionReceive {
 			i++
 			w.queue.InjectRandomly(sqstest.FailEntries("InternalFailure", smithy.FaultServer, nil).On(calls), rate/2, i)
 		}
@@ -290,7 +290,7 @@ func playKills(w *world) {
 
 func playDeletes(w *world) {
 	w.send("g", 3)
-	w.queue.Inject(sqstest.ServerError().On(sqstest.CallsDelete), 8)
+	w.queue.Inject(sqstest.ServerError().On(sqstest.ActionDelete), 8)
 	p := w.start("a", func(_ context.Context, _ *process, d Delivery) error {
 		for _, m := range w.left() {
 			if w.position[m.Body] < w.position[d.Body] {
@@ -359,7 +359,7 @@ func playStalled(w *world) {
 		if starts > 1 {
 			return nil
 		}
-		w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.CallsVisibility), 1, 1)
+		w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.ActionVisibility), 1, 1)
 		<-time.After(20 * time.Second)
 		<-ctx.Done()
 		w.mu.Lock()
@@ -446,7 +446,7 @@ func playQuota(w *world) {
 			w.send(fmt.Sprintf("g%d", g), 1)
 		}
 	}
-	w.queue.SetQuota(300, sqstest.CallsReceive, sqstest.CallsDelete, sqstest.CallsVisibility)
+	w.queue.SetQuota(300, sqstest.ActionReceive, sqstest.ActionDelete, sqstest.ActionVisibility)
 	p := w.start("a", works(time.Millisecond))
 	// 10,000 messages need 1,000 receives and 1,000 deletes, so about 4 s with this quota.
 	for range 20 {

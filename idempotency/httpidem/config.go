@@ -114,7 +114,7 @@ type Limits struct {
 	// ResponseBody. If too little memory is free, the request is refused with 503.
 	//
 	// An answer larger than ResponseBody needs further memory. If too little is free, the
-	// body of the answer is dropped: all clients get a [NotRetained] document instead, even
+	// body of the answer is dropped: all clients get a [ProblemNotRetained] document instead, even
 	// the client whose request ran the handler.
 	Buffered int64
 }

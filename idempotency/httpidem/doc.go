@@ -22,7 +22,7 @@
 //	any status but those below           succeeded                 the stored answer, Idempotency-Replayed: true
 //	401, 403, 408, 409, 425, 429         failed, not stored        a new run
 //	[MarkNoEffect], whatever the status  failed, not stored        a new run
-//	500 and above, panic, time-out       in doubt                  409 [OutcomeUnknown]
+//	500 and above, panic, time-out       in doubt                  409 [ProblemOutcomeUnknown]
 //	the same, in a [Transaction]         rolled back               a new run
 //
 // After a server error, a new run may be wrong: the handler may have failed after its
@@ -59,7 +59,7 @@
 //     http.ResponseController returns http.ErrNotSupported. Route such handlers around
 //     the middleware.
 //   - An answer larger than [Limits].ResponseBody is sent to the first client, but its
-//     body is not retained: repetitions get its status and a [NotRetained] document. The
+//     body is not retained: repetitions get its status and a [ProblemNotRetained] document. The
 //     handler does not run again to recreate the body.
 //   - Only listed headers are stored: see [Rules].Headers. The first answer has all
 //     headers set by the handler; a replay has no Set-Cookie.

@@ -49,8 +49,8 @@ func (e *exchange) end() {
 // readBody buffers the request body and reserves memory for the answer body.
 func (e *exchange) readBody() (problem, error) {
 	limit := e.config.Limits.RequestBody
-	tooLarge := problem{Type: BodyTooLarge, Status: http.StatusRequestEntityTooLarge, Title: "The request body is too large", Detail: fmt.Sprintf("At most %d bytes are accepted.", limit)}
-	noMemory := problem{Type: NoMemory, Status: http.StatusServiceUnavailable, Title: "Too many requests are buffered", Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second}
+	tooLarge := problem{Type: ProblemBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Title: "The request body is too large", Detail: fmt.Sprintf("At most %d bytes are accepted.", limit)}
+	noMemory := problem{Type: ProblemNoMemory, Status: http.StatusServiceUnavailable, Title: "Too many requests are buffered", Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second}
 	if e.r.ContentLength > limit {
 		return tooLarge, fmt.Errorf("httpidem: a body of %d bytes, the limit is %d", e.r.ContentLength, limit)
 	}
@@ -73,7 +73,7 @@ func (e *exchange) readBody() (problem, error) {
 	}
 }
 
-var unreadable = problem{Type: BodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read", Detail: "Nothing was done. Send the request again with the same key."}
+var unreadable = problem{Type: ProblemBodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read", Detail: "Nothing was done. Send the request again with the same key."}
 
 // readForm hashes the form if an outer handler has parsed the body as a form. If an outer
 // handler has read the body without parsing it, readForm refuses the request: the bytes

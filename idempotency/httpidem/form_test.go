@@ -96,7 +96,7 @@ func TestBodyReadOutside(t *testing.T) {
 	} {
 		g := newRig(nil)
 		h := outside(g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }), first)
-		if got := serve(h, request("http://shop/pay", "k1", `{"amount":1}`)); got.status != http.StatusInternalServerError || got.problem() != httpidem.BodyUnreadable {
+		if got := serve(h, request("http://shop/pay", "k1", `{"amount":1}`)); got.status != http.StatusInternalServerError || got.problem() != httpidem.ProblemBodyUnreadable {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

@@ -65,7 +65,7 @@ func TestRequestBodyBound(t *testing.T) {
 			switch {
 			case n <= 10_000 && (w.Code != http.StatusOK || got != body):
 				t.Errorf("%d bytes, chunked %v: got %d, and the handler %d bytes", n, chunked, w.Code, len(got))
-			case n > 10_000 && (w.Code != http.StatusRequestEntityTooLarge || !hasProblem(w, BodyTooLarge) || got != ""):
+			case n > 10_000 && (w.Code != http.StatusRequestEntityTooLarge || !hasProblem(w, ProblemBodyTooLarge) || got != ""):
 				t.Errorf("%d bytes, chunked %v: got %d, and the handler %d bytes, want 413", n, chunked, w.Code, len(got))
 			}
 		}
@@ -81,7 +81,7 @@ func TestRefusedUnread(t *testing.T) {
 	m := newMiddleware(t, Limits{RequestBody: 10_000, ResponseBody: 1000, Buffered: 20_000}, new(idempotency.Memory))
 	h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }))
 	m.memory.take(15_000)
-	for length, want := range map[int64]ProblemType{10_001: BodyTooLarge, 5000: NoMemory} {
+	for length, want := range map[int64]ProblemType{10_001: ProblemBodyTooLarge, 5000: ProblemNoMemory} {
 		r := httptest.NewRequest(http.MethodPost, "/", unread{t})
 		r.ContentLength = length
 		r.Header.Set(keyHeader, "k")
@@ -104,7 +104,7 @@ func (u unread) Read([]byte) (int, error) {
 }
 
 // The body of the answer exceeds the limit. The first client still gets the whole body if
-// memory is free. A repeated request gets the same status and a NotRetained document.
+// memory is free. A repeated request gets the same status and a ProblemNotRetained document.
 func TestAnswerBeyondTheBound(t *testing.T) {
 	small := &smallStore{Store: new(idempotency.Memory), limit: 400 << 10}
 	for _, tc := range []struct {
@@ -134,12 +134,12 @@ func TestAnswerBeyondTheBound(t *testing.T) {
 				}
 			}))
 			first := post(h, "k", "b", false)
-			if first.Code != http.StatusCreated || tc.complete != (first.Body.String() == body) || tc.complete == hasProblem(first, NotRetained) {
+			if first.Code != http.StatusCreated || tc.complete != (first.Body.String() == body) || tc.complete == hasProblem(first, ProblemNotRetained) {
 				t.Errorf("the first got %d and %d bytes, want the whole answer: %v", first.Code, first.Body.Len(), tc.complete)
 			}
 			for range 2 {
 				again := post(h, "k", "b", false)
-				if again.Code != http.StatusCreated || !hasProblem(again, NotRetained) || again.Header().Get(replayedHeader) != "true" || again.Header().Get("Location") != "/report/1" || again.Header().Get("Etag") != "" {
+				if again.Code != http.StatusCreated || !hasProblem(again, ProblemNotRetained) || again.Header().Get(replayedHeader) != "true" || again.Header().Get("Location") != "/report/1" || again.Header().Get("Etag") != "" {
 					t.Errorf("the repetition got %d, %v, %s", again.Code, again.Header(), again.Body)
 				}
 			}
@@ -200,7 +200,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		full.Store(true)
 		for i := range 20 {
-			if w := post(h, fmt.Sprint("more", i), "x", chunked); w.Code != http.StatusServiceUnavailable || !hasProblem(w, NoMemory) || w.Header().Get("Retry-After") == "" {
+			if w := post(h, fmt.Sprint("more", i), "x", chunked); w.Code != http.StatusServiceUnavailable || !hasProblem(w, ProblemNoMemory) || w.Header().Get("Retry-After") == "" {
 				t.Errorf("got %d %s, want 503 NoMemory", w.Code, w.Body)
 			}
 		}

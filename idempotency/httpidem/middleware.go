@@ -39,17 +39,17 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 func (e *exchange) serve(keys []string) error {
 	if len(keys) == 0 {
 		return e.refuse(problem{
-			Type: KeyMissing, Status: http.StatusBadRequest, Title: "Idempotency-Key is missing",
+			Type: ProblemKeyMissing, Status: http.StatusBadRequest, Title: "Idempotency-Key is missing",
 			Detail: "This operation needs the Idempotency-Key header: one UUID for each operation, the same for its repetitions.",
 		}, nil)
 	}
 	value, err := parseKey(keys)
 	if err != nil {
-		return e.refuse(problem{Type: KeyInvalid, Status: http.StatusBadRequest, Title: "Idempotency-Key is invalid", Detail: err.Error()}, nil)
+		return e.refuse(problem{Type: ProblemKeyInvalid, Status: http.StatusBadRequest, Title: "Idempotency-Key is invalid", Detail: err.Error()}, nil)
 	}
 	e.key = idempotency.Key{Scope: e.config.Scope(e.r), Operation: e.config.Operation, Value: value}
 	if err := e.key.Check(); err != nil {
-		p := problem{Type: NoScope, Status: http.StatusForbidden, Title: "The request has no authenticated principal", Detail: "Idempotency keys belong to a principal. Authenticate."}
+		p := problem{Type: ProblemNoScope, Status: http.StatusForbidden, Title: "The request has no authenticated principal", Detail: "Idempotency keys belong to a principal. Authenticate."}
 		if e.key.Scope != "" {
 			p.Status, p.Title, p.Detail = http.StatusInternalServerError, "The scope of the principal cannot be used", ""
 		}

@@ -54,7 +54,7 @@ func TestOneRunPerKey(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if got.problem() == httpidem.InProgress {
+				if got.problem() == httpidem.ProblemInProgress {
 					if got.status != http.StatusConflict || got.header.Get("Retry-After") == "" {
 						t.Errorf("in progress: got %+v, want 409 with Retry-After", got)
 					}
@@ -239,7 +239,7 @@ func TestFingerprint(t *testing.T) {
 				t.Errorf("%s: %d runs, want 1", tc.name, runs)
 			case tc.same && !got.replayed():
 				t.Errorf("%s: got %+v, want a replay", tc.name, got)
-			case !tc.same && (got.status != status || got.problem() != httpidem.OtherPayload):
+			case !tc.same && (got.status != status || got.problem() != httpidem.ProblemOtherPayload):
 				t.Errorf("%s: got %+v, want %d", tc.name, got, status)
 			}
 		}
@@ -256,7 +256,7 @@ func TestFingerprintUnderStripPrefix(t *testing.T) {
 	mux.Handle("/v1/", http.StripPrefix("/v1", idempotent))
 	mux.Handle("/v2/", http.StripPrefix("/v2", idempotent))
 	serve(mux, request("/v1/pay", "k", "b"))
-	if got := serve(mux, request("/v2/pay", "k", "b")); got.problem() != httpidem.OtherPayload || runs != 1 {
+	if got := serve(mux, request("/v2/pay", "k", "b")); got.problem() != httpidem.ProblemOtherPayload || runs != 1 {
 		t.Errorf("got %+v after %d runs, want OtherPayload after 1", got, runs)
 	}
 }
@@ -275,10 +275,10 @@ func TestScopes(t *testing.T) {
 	if got := serve(g.handler(t, count), request("/", "k", "c")); got.status != http.StatusOK || got.replayed() || runs != 3 {
 		t.Errorf("another operation: got %+v after %d runs, want a third run", got, runs)
 	}
-	if got := serve(h, request("/", "k", "a", header("Tenant", ""))); got.status != http.StatusForbidden || got.problem() != httpidem.NoScope {
+	if got := serve(h, request("/", "k", "a", header("Tenant", ""))); got.status != http.StatusForbidden || got.problem() != httpidem.ProblemNoScope {
 		t.Errorf("no tenant: got %+v, want 403 NoScope", got)
 	}
-	if got := serve(h, request("/", "k", "a", header("Tenant", strings.Repeat("t", idempotency.MaxScope+1)))); got.status != http.StatusInternalServerError || got.problem() != httpidem.NoScope {
+	if got := serve(h, request("/", "k", "a", header("Tenant", strings.Repeat("t", idempotency.MaxScope+1)))); got.status != http.StatusInternalServerError || got.problem() != httpidem.ProblemNoScope {
 		t.Errorf("too long a tenant: got %+v, want 500 NoScope", got)
 	}
 	if runs != 3 {

@@ -70,7 +70,7 @@ func TestEveryStatus(t *testing.T) {
 					got = stored
 				case runs == 2 && !second.replayed() && second.status == status && ended == idempotency.StatusFailed:
 					got = again
-				case runs == 1 && second.status == http.StatusConflict && second.problem() == httpidem.OutcomeUnknown && ended == idempotency.StatusRunning:
+				case runs == 1 && second.status == http.StatusConflict && second.problem() == httpidem.ProblemOutcomeUnknown && ended == idempotency.StatusRunning:
 					got = doubt
 				default:
 					t.Fatalf("%d: %d runs, ended %v, the second answer was %+v", status, runs, ended, second)
@@ -130,7 +130,7 @@ func TestPanic(t *testing.T) {
 				t.Errorf("observed %+v, want %v and an error", o, tc.ended)
 			}
 			got := mustDo(t, s, request(s.URL, "k", "b"))
-			if runs != tc.runs || tc.runs == 1 && got.problem() != httpidem.OutcomeUnknown || tc.runs == 2 && got.status != http.StatusOK {
+			if runs != tc.runs || tc.runs == 1 && got.problem() != httpidem.ProblemOutcomeUnknown || tc.runs == 2 && got.status != http.StatusOK {
 				t.Errorf("the repetition got %+v after %d runs, want %d", got, runs, tc.runs)
 			}
 		})
@@ -164,16 +164,16 @@ func TestTimeOut(t *testing.T) {
 		problem httpidem.ProblemType
 		runs    int
 	}{
-		{"returns without an answer", false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, httpidem.TimedOut, 1},
+		{"returns without an answer", false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, httpidem.ProblemTimedOut, 1},
 		{"late success", false, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			w.WriteHeader(http.StatusCreated)
-		}, 504, httpidem.TimedOut, 1},
+		}, 504, httpidem.ProblemTimedOut, 1},
 		{"half an answer", false, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "[1,")
 			<-r.Context().Done()
-		}, 504, httpidem.TimedOut, 1},
-		{"ignores its context", false, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Hour) }, 504, httpidem.TimedOut, 1},
+		}, 504, httpidem.ProblemTimedOut, 1},
+		{"ignores its context", false, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Hour) }, 504, httpidem.ProblemTimedOut, 1},
 		{"its own error", false, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -181,7 +181,7 @@ func TestTimeOut(t *testing.T) {
 		{"too many requests, late", false, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			w.WriteHeader(http.StatusTooManyRequests)
-		}, 504, httpidem.TimedOut, 1},
+		}, 504, httpidem.ProblemTimedOut, 1},
 		{"nothing happened", false, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			httpidem.MarkNoEffect(r.Context())
@@ -190,8 +190,8 @@ func TestTimeOut(t *testing.T) {
 		{"nothing happened, without an answer", false, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			httpidem.MarkNoEffect(r.Context())
-		}, 504, httpidem.TimedOut, 2},
-		{"transaction", true, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, httpidem.TimedOut, 2},
+		}, 504, httpidem.ProblemTimedOut, 2},
+		{"transaction", true, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, httpidem.ProblemTimedOut, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestTimeOut(t *testing.T) {
 				}
 				time.Sleep(2 * time.Hour)
 				second := serve(h, request("/", "k", "b"))
-				if runs != tc.runs || tc.runs == 1 && second.problem() != httpidem.OutcomeUnknown {
+				if runs != tc.runs || tc.runs == 1 && second.problem() != httpidem.ProblemOutcomeUnknown {
 					t.Errorf("the repetition got %+v after %d runs, want %d", second, runs, tc.runs)
 				}
 			})
@@ -249,7 +249,7 @@ func TestInProgress(t *testing.T) {
 		}{{0, "1"}, {time.Second, "1"}, {9 * time.Second, "10"}, {20 * time.Second, "30"}, {15 * time.Second, "15"}} {
 			time.Sleep(step.wait)
 			got := serve(h, request("/", "k", "b"))
-			if got.status != http.StatusConflict || got.problem() != httpidem.InProgress || got.header.Get("Retry-After") != step.want {
+			if got.status != http.StatusConflict || got.problem() != httpidem.ProblemInProgress || got.header.Get("Retry-After") != step.want {
 				t.Errorf("got %+v, want 409 with Retry-After %s", got, step.want)
 			}
 		}
@@ -258,7 +258,7 @@ func TestInProgress(t *testing.T) {
 		if got.status != http.StatusAccepted || got.header.Get("Location") != status || got.header.Get("Retry-After") != "15" || got.body != "" {
 			t.Errorf("got %+v, want 202 with the status URL", got)
 		}
-		if got := serve(h, request("/", "k", "c")); got.problem() != httpidem.OtherPayload {
+		if got := serve(h, request("/", "k", "c")); got.problem() != httpidem.ProblemOtherPayload {
 			t.Errorf("another payload while in progress: got %+v, want OtherPayload", got)
 		}
 		close(finish)
@@ -310,7 +310,7 @@ func TestClientLeavesInItsBody(t *testing.T) {
 	h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
 	r := request("/", "k", "")
 	r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader("half"), brokenReader{})), 8
-	if got := serve(h, r); got.status != http.StatusBadRequest || got.problem() != httpidem.BodyUnreadable {
+	if got := serve(h, r); got.status != http.StatusBadRequest || got.problem() != httpidem.ProblemBodyUnreadable {
 		t.Errorf("got %+v, want 400 BodyUnreadable", got)
 	}
 	for r := range g.store.Scan(t.Context(), idempotency.Filter{}) {
@@ -377,7 +377,7 @@ func TestStoreFails(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	})
 	got := serve(h, request("/", "k", "b"))
-	if got.status != http.StatusServiceUnavailable || got.problem() != httpidem.StoreUnavailable || got.header.Get("Retry-After") == "" || runs != 0 {
+	if got.status != http.StatusServiceUnavailable || got.problem() != httpidem.ProblemStoreUnavailable || got.header.Get("Retry-After") == "" || runs != 0 {
 		t.Errorf("no claim: got %+v after %d runs", got, runs)
 	}
 	if o := g.last(t); !errors.Is(o.Err, errDown) || o.Ended != idempotency.StatusAbsent {
@@ -385,24 +385,24 @@ func TestStoreFails(t *testing.T) {
 	}
 	f.claim, f.complete = nil, func(idempotency.Result) error { return errDown }
 	got = serve(h, request("/", "k", "b"))
-	if got.status != http.StatusInternalServerError || got.problem() != httpidem.OutcomeUnknown || runs != 1 {
+	if got.status != http.StatusInternalServerError || got.problem() != httpidem.ProblemOutcomeUnknown || runs != 1 {
 		t.Errorf("no completion: got %+v after %d runs, want 500 and not the answer", got, runs)
 	}
 	if o := g.last(t); !errors.Is(o.Err, errDown) || o.Ended != idempotency.StatusRunning {
 		t.Errorf("observed %+v, want the store's error, in doubt", o)
 	}
-	if got = serve(h, request("/", "k", "b")); got.problem() != httpidem.InProgress || runs != 1 {
+	if got = serve(h, request("/", "k", "b")); got.problem() != httpidem.ProblemInProgress || runs != 1 {
 		t.Errorf("got %+v after %d runs, want InProgress until the lease ends", got, runs)
 	}
 	g.store.Capacity = 1
-	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.StoreUnavailable || runs != 1 {
+	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.ProblemStoreUnavailable || runs != 1 {
 		t.Errorf("full: got %+v after %d runs, want StoreUnavailable", got, runs)
 	}
 	if o := g.last(t); o.Decision != idempotency.DecisionFull {
 		t.Errorf("observed %v, want full", o.Decision)
 	}
 	g.store.Capacity, g.store.Quota = 0, 1
-	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.StoreUnavailable || runs != 1 {
+	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.ProblemStoreUnavailable || runs != 1 {
 		t.Errorf("over quota: got %+v after %d runs, want StoreUnavailable", got, runs)
 	}
 	if o := g.last(t); o.Decision != idempotency.DecisionOverQuota {
@@ -438,8 +438,8 @@ func TestForeignRecord(t *testing.T) {
 		status  int
 		problem httpidem.ProblemType
 	}{
-		{"another spec", func(c *idempotency.Claim) { c.Fingerprint.Spec = "other/1" }, 422, httpidem.OtherPayload},
-		{"another answer", func(*idempotency.Claim) {}, 500, httpidem.NotRetained},
+		{"another spec", func(c *idempotency.Claim) { c.Fingerprint.Spec = "other/1" }, 422, httpidem.ProblemOtherPayload},
+		{"another answer", func(*idempotency.Claim) {}, 500, httpidem.ProblemNotRetained},
 	} {
 		g := newRig(nil)
 		h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the handler ran", tc.name) })

@@ -16,61 +16,61 @@ const docs = "https://pkg.go.dev/github.com/kansas-frontier-matrix/sqsfifo/idemp
 // The problem types. Unless a comment says otherwise, the handler did not run. A problem
 // document contains neither the key nor the payload of the request.
 const (
-	// KeyMissing has status 400: the request has no Idempotency-Key header.
-	KeyMissing ProblemType = docs + "KeyMissing"
+	// ProblemKeyMissing has status 400: the request has no Idempotency-Key header.
+	ProblemKeyMissing ProblemType = docs + "ProblemKeyMissing"
 
-	// KeyInvalid has status 400: the Idempotency-Key header is malformed, too long or
+	// ProblemKeyInvalid has status 400: the Idempotency-Key header is malformed, too long or
 	// repeated.
-	KeyInvalid ProblemType = docs + "KeyInvalid"
+	ProblemKeyInvalid ProblemType = docs + "ProblemKeyInvalid"
 
-	// NoScope has status 403 for a request without an authenticated principal, and 500
+	// ProblemNoScope has status 403 for a request without an authenticated principal, and 500
 	// for a scope that breaks a rule of idempotency.Key.
-	NoScope ProblemType = docs + "NoScope"
+	ProblemNoScope ProblemType = docs + "ProblemNoScope"
 
-	// NotAuthorized has status 403: the request ran earlier, and this client may not read
+	// ProblemNotAuthorized has status 403: the request ran earlier, and this client may not read
 	// the answer.
-	NotAuthorized ProblemType = docs + "NotAuthorized"
+	ProblemNotAuthorized ProblemType = docs + "ProblemNotAuthorized"
 
-	// BodyTooLarge has status 413: the body of the request is larger than
+	// ProblemBodyTooLarge has status 413: the body of the request is larger than
 	// Limits.RequestBody.
-	BodyTooLarge ProblemType = docs + "BodyTooLarge"
+	ProblemBodyTooLarge ProblemType = docs + "ProblemBodyTooLarge"
 
-	// BodyUnreadable has status 400 if the body ended too early, and 500 if an outer
+	// ProblemBodyUnreadable has status 400 if the body ended too early, and 500 if an outer
 	// handler read the body before the middleware.
-	BodyUnreadable ProblemType = docs + "BodyUnreadable"
+	ProblemBodyUnreadable ProblemType = docs + "ProblemBodyUnreadable"
 
-	// NoMemory has status 503: too many bodies are buffered. The client should send the
+	// ProblemNoMemory has status 503: too many bodies are buffered. The client should send the
 	// request again.
-	NoMemory ProblemType = docs + "NoMemory"
+	ProblemNoMemory ProblemType = docs + "ProblemNoMemory"
 
-	// StoreUnavailable has status 503: the key could not be claimed. The client should
+	// ProblemStoreUnavailable has status 503: the key could not be claimed. The client should
 	// send the request again with the same key.
-	StoreUnavailable ProblemType = docs + "StoreUnavailable"
+	ProblemStoreUnavailable ProblemType = docs + "ProblemStoreUnavailable"
 
-	// OtherPayload has status 422 or 409: the key belongs to another request. The client
+	// ProblemOtherPayload has status 422 or 409: the key belongs to another request. The client
 	// should use a new key for a new request.
-	OtherPayload ProblemType = docs + "OtherPayload"
+	ProblemOtherPayload ProblemType = docs + "ProblemOtherPayload"
 
-	// InProgress has status 409: a request with this key is running. The client should
+	// ProblemInProgress has status 409: a request with this key is running. The client should
 	// repeat the request with the same key after Retry-After.
-	InProgress ProblemType = docs + "InProgress"
+	ProblemInProgress ProblemType = docs + "ProblemInProgress"
 
-	// OutcomeUnknown has status 409 if an earlier request with this key may have taken
+	// ProblemOutcomeUnknown has status 409 if an earlier request with this key may have taken
 	// effect. No request runs under this key until an operator resolves the outcome. The
 	// client can read the resource that the request changes, to see the effect.
 	//
-	// OutcomeUnknown has status 500 if this request may have taken effect, and its
+	// ProblemOutcomeUnknown has status 500 if this request may have taken effect, and its
 	// outcome could not be recorded.
-	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"
+	ProblemOutcomeUnknown ProblemType = docs + "ProblemOutcomeUnknown"
 
-	// TimedOut has status 504: the handler did not answer in time. The detail says
+	// ProblemTimedOut has status 504: the handler did not answer in time. The detail says
 	// whether the request may have taken effect.
-	TimedOut ProblemType = docs + "TimedOut"
+	ProblemTimedOut ProblemType = docs + "ProblemTimedOut"
 
-	// NotRetained: the request ran once, but its answer cannot be repeated. If the answer's
+	// ProblemNotRetained: the request ran once, but its answer cannot be repeated. If the answer's
 	// body was too large to store, the status is the original one. If the stored answer is
 	// unreadable, the status is 500.
-	NotRetained ProblemType = docs + "NotRetained"
+	ProblemNotRetained ProblemType = docs + "ProblemNotRetained"
 )
 
 const problemJSON = "application/problem+json"

@@ -37,7 +37,7 @@ func TestMethods(t *testing.T) {
 	} {
 		method := func(r *http.Request) { r.Method = tc.method }
 		g := newRig(nil)
-		if got := serve(g.handler(t, direct), request("/", "", "", method, without)); tc.required != (got.problem() == httpidem.KeyMissing) || tc.required && got.status != 400 {
+		if got := serve(g.handler(t, direct), request("/", "", "", method, without)); tc.required != (got.problem() == httpidem.ProblemKeyMissing) || tc.required && got.status != 400 {
 			t.Errorf("%s without a key: got %+v, want required: %v", tc.method, got, tc.required)
 		}
 		g = newRig(nil)
@@ -49,7 +49,7 @@ func TestMethods(t *testing.T) {
 		g = newRig(func(c *httpidem.Config) {
 			c.Rules.Required = func(r *http.Request) bool { return r.Method == "DELETE" }
 		})
-		if got := serve(g.handler(t, direct), request("/", "", "", method, without)); (tc.method == "DELETE") != (got.problem() == httpidem.KeyMissing) {
+		if got := serve(g.handler(t, direct), request("/", "", "", method, without)); (tc.method == "DELETE") != (got.problem() == httpidem.ProblemKeyMissing) {
 			t.Errorf("%s where DELETE needs a key: got %+v", tc.method, got)
 		}
 	}
@@ -89,7 +89,7 @@ func TestKeyRefused(t *testing.T) {
 		{[]string{strings.Repeat("k", httpidem.MaxKey+1)}, "256 bytes"},
 	} {
 		got := serve(h, request("/", "", "", func(r *http.Request) { r.Header["Idempotency-Key"] = tc.keys }))
-		if got.status != http.StatusBadRequest || got.problem() != httpidem.KeyInvalid || !strings.Contains(got.body, tc.want) {
+		if got.status != http.StatusBadRequest || got.problem() != httpidem.ProblemKeyInvalid || !strings.Contains(got.body, tc.want) {
 			t.Errorf("%.40q: got %+v, want 400 with %q", tc.keys, got, tc.want)
 		}
 		if strings.Contains(got.body, "sesame") {
@@ -135,7 +135,7 @@ func TestProblemDocument(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.header.Get("Content-Type") != "application/problem+json" {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if p["type"] != string(httpidem.KeyMissing) || p["status"] != 400.0 || p["title"] == "" || p["detail"] == "" || len(p) != 4 {
+	if p["type"] != string(httpidem.ProblemKeyMissing) || p["status"] != 400.0 || p["title"] == "" || p["detail"] == "" || len(p) != 4 {
 		t.Errorf("got %v", p)
 	}
 }
@@ -164,7 +164,7 @@ func TestAuthorize(t *testing.T) {
 	}
 	revoked = errors.New("contract ended: customer 77")
 	got := serve(h, request("/", "k", "b"))
-	if got.status != http.StatusForbidden || got.problem() != httpidem.NotAuthorized || got.replayed() || strings.Contains(got.body, "secret") || strings.Contains(got.body, "77") {
+	if got.status != http.StatusForbidden || got.problem() != httpidem.ProblemNotAuthorized || got.replayed() || strings.Contains(got.body, "secret") || strings.Contains(got.body, "77") {
 		t.Errorf("got %+v, want 403 and nothing of the answer or the error", got)
 	}
 	if !errors.Is(g.last(t).Err, revoked) {

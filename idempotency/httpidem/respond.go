@@ -11,7 +11,7 @@ import (
 )
 
 var storeUnavailable = problem{
-	Type: StoreUnavailable, Status: http.StatusServiceUnavailable, Title: "The key could not be claimed",
+	Type: ProblemStoreUnavailable, Status: http.StatusServiceUnavailable, Title: "The key could not be claimed",
 	Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second,
 }
 
@@ -22,7 +22,7 @@ func (e *exchange) answerRun(err error) error {
 		if err != nil {
 			e.seen.Ended = idempotency.StatusRunning
 			return e.refuse(problem{
-				Type: OutcomeUnknown, Status: http.StatusInternalServerError, Title: "The outcome could not be recorded",
+				Type: ProblemOutcomeUnknown, Status: http.StatusInternalServerError, Title: "The outcome could not be recorded",
 				Detail: "The request may have taken effect. Send it again with the same key: it does not run twice.",
 			}, err)
 		}
@@ -32,7 +32,7 @@ func (e *exchange) answerRun(err error) error {
 	}
 	if e.late && (e.judgement == unknown && e.written.status < http.StatusInternalServerError || e.judgement == noEffect && e.silent) {
 		p := problem{
-			Type: TimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
+			Type: ProblemTimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
 			Detail: "It may have taken effect. It does not run again under this key until that is known.",
 		}
 		if e.session.tx != nil || e.seen.Ended == idempotency.StatusFailed {
@@ -43,7 +43,7 @@ func (e *exchange) answerRun(err error) error {
 	a := answer{status: e.written.status, header: e.written.sent, body: e.response.data, length: e.written.length}
 	if e.written.dropped {
 		a = replaceBody(a)
-		e.seen.Problem = NotRetained
+		e.seen.Problem = ProblemNotRetained
 	}
 	e.seen.Status = a.status
 	// a.header has copies of the outer handlers' headers, unless the handler removed
@@ -68,7 +68,7 @@ func (e *exchange) explain(err error) error {
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &unjudged):
 		e.seen.Decision = idempotency.DecisionConflict
-		p := problem{Type: OtherPayload, Status: e.config.Rules.OtherPayload, Title: "The key was used for another request", Detail: "Use a new key for a new request."}
+		p := problem{Type: ProblemOtherPayload, Status: e.config.Rules.OtherPayload, Title: "The key was used for another request", Detail: "Use a new key for a new request."}
 		if unjudged != nil {
 			e.seen.Decision = idempotency.DecisionIncomparable
 			p.Detail = "It was used under another version of this service, whose requests cannot be compared. Use a new key."
@@ -80,7 +80,7 @@ func (e *exchange) explain(err error) error {
 	case errors.As(err, &unresolved):
 		e.seen.Decision = idempotency.DecisionUnresolved
 		return e.refuse(problem{
-			Type: OutcomeUnknown, Status: http.StatusConflict, Title: "The outcome of an earlier request is unknown",
+			Type: ProblemOutcomeUnknown, Status: http.StatusConflict, Title: "The outcome of an earlier request is unknown",
 			Detail: "A request with this key may have taken effect. It does not run again under this key until that is known.",
 		}, err)
 	case errors.As(err, &full):
@@ -106,7 +106,7 @@ func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 		}
 	}
 	return e.refuse(problem{
-		Type: InProgress, Status: http.StatusConflict, Title: "A request with this key is in progress",
+		Type: ProblemInProgress, Status: http.StatusConflict, Title: "A request with this key is in progress",
 		Detail: "Ask again with the same key.", retryAfter: wait,
 	}, err)
 }
@@ -114,19 +114,19 @@ func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 func (e *exchange) replay(got idempotency.Answer) error {
 	e.seen.Decision = idempotency.DecisionDuplicate
 	if err := e.config.Authorize(e.withFreshBody(e.r.Context()), got.Record); err != nil {
-		return e.refuse(problem{Type: NotAuthorized, Status: http.StatusForbidden, Title: "The stored answer may not be read"}, err)
+		return e.refuse(problem{Type: ProblemNotAuthorized, Status: http.StatusForbidden, Title: "The stored answer may not be read"}, err)
 	}
 	a, err := decodeAnswer(got.Result.Response)
 	if err != nil {
 		return e.refuse(problem{
-			Type: NotRetained, Status: http.StatusInternalServerError, Title: "The stored answer cannot be read",
+			Type: ProblemNotRetained, Status: http.StatusInternalServerError, Title: "The stored answer cannot be read",
 			Detail: "The request was carried out once. It does not run again under this key.",
 		}, err)
 	}
 	a.header = e.keptHeaders(a.header)
 	if !a.retained {
 		a = replaceBody(a)
-		e.seen.Problem = NotRetained
+		e.seen.Problem = ProblemNotRetained
 	}
 	a.header.Set(replayedHeader, "true")
 	e.seen.Status = a.status
@@ -144,7 +144,7 @@ func replaceBody(a answer) answer {
 		}
 	}
 	p := problem{
-		Type: NotRetained, Status: a.status, Title: "The body of the answer was not retained",
+		Type: ProblemNotRetained, Status: a.status, Title: "The body of the answer was not retained",
 		Detail: fmt.Sprintf("The request was carried out once, with this status. Its answer of %d bytes was too large to keep.", a.length),
 	}
 	header.Set("Content-Type", problemJSON)

@@ -91,8 +91,8 @@ func TestTransaction(t *testing.T) {
 	}{
 		{"server error", 500, nil, 500, "", 0},
 		{"refused", 409, nil, 409, "", 0},
-		{"commit fails", 201, errDown, 500, httpidem.OutcomeUnknown, 0},
-		{"commit is not confirmed", 201, idempotency.ErrAmbiguous, 500, httpidem.OutcomeUnknown, 0},
+		{"commit fails", 201, errDown, 500, httpidem.ProblemOutcomeUnknown, 0},
+		{"commit is not confirmed", 201, idempotency.ErrAmbiguous, 500, httpidem.ProblemOutcomeUnknown, 0},
 		{"success", 201, nil, 201, "", 1},
 		{"repeated", 500, nil, 201, "", 1},
 	} {
@@ -116,7 +116,7 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	} {
 		g := newRig(func(c *httpidem.Config) { c.Store, c.Begin = nil, begin })
 		h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
-		if got := serve(h, request("/", "k", "b")); got.problem() != httpidem.StoreUnavailable || g.last(t).Err == nil {
+		if got := serve(h, request("/", "k", "b")); got.problem() != httpidem.ProblemStoreUnavailable || g.last(t).Err == nil {
 			t.Errorf("%s: got %+v, %v", name, got, g.last(t).Err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestOvertaken(t *testing.T) {
 		if got := serve(h, request("/", "k", "b")); got.body != "by the second" || got.replayed() {
 			t.Errorf("got %+v, want a second run", got)
 		}
-		if got := <-first; got.problem() != httpidem.TimedOut || !errors.Is(g.last(t).Err, idempotency.ErrStaleClaim) {
+		if got := <-first; got.problem() != httpidem.ProblemTimedOut || !errors.Is(g.last(t).Err, idempotency.ErrStaleClaim) {
 			t.Errorf("the first got %+v, %v, want TimedOut and ErrStaleClaim", got, g.last(t).Err)
 		}
 		if got := serve(h, request("/", "k", "b")); got.body != "by the second" || !got.replayed() {

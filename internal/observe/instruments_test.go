@@ -90,8 +90,8 @@ func TestInstruments(t *testing.T) {
 		ctx, span := r.StartEvent(ctx)
 		r.EndEvent(ctx, span, e)
 	}
-	end(observe.Ended{Outcome: observe.Stored, BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
-	end(observe.Ended{Outcome: observe.Duplicate, BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
+	end(observe.Ended{Outcome: observe.OutcomeStored, BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
+	end(observe.Ended{Outcome: observe.OutcomeDuplicate, BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
 	// Attempts is 0: this event was never sent, so the histogram body_hash.length_bytes
 	// leaves it out.
 	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")})
@@ -165,8 +165,8 @@ func TestMetricsHoldNoIDs(t *testing.T) {
 	r := newRig(t)
 	for range 3 {
 		ctx, span := r.StartEvent(t.Context())
-		r.Describe(span, func() observe.Event {
-			return observe.Event{EventID: "hunter2", IdempotencyKey: "hunter2", DatasetID: "hunter2", Version: "hunter2"}
+		r.Describe(span, func() observe.EventAttributes {
+			return observe.EventAttributes{EventID: "hunter2", IdempotencyKey: "hunter2", DatasetID: "hunter2", Version: "hunter2"}
 		})
 		callCtx, c := r.StartCall(ctx, 1, func(int) (trace.SpanContext, string) { return span.SpanContext(), "hunter2" })
 		err := errors.New("hunter2")

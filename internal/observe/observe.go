@@ -192,13 +192,13 @@ func (o *Observer) StartEvent(ctx context.Context) (context.Context, trace.Span)
 	return o.tracer.Start(ctx, o.eventName, o.eventStart...)
 }
 
-// Event has the values of the attributes of an event's span. Empty fields are omitted
+// EventAttributes has the values of the attributes of an event's span. Empty fields are omitted
 // from the span.
-type Event struct{ EventID, IdempotencyKey, DatasetID, Version, ArtifactChecksum, CARELabel string }
+type EventAttributes struct{ EventID, IdempotencyKey, DatasetID, Version, ArtifactChecksum, CARELabel string }
 
 // Describe sets attributes of an event's span. It calls the function `event` only if the
 // span is recording.
-func (o *Observer) Describe(span trace.Span, event func() Event) {
+func (o *Observer) Describe(span trace.Span, event func() EventAttributes) {
 	if !span.IsRecording() {
 		return
 	}

@@ -89,13 +89,13 @@ func spanAttributes(operation string, more map[string]any) map[string]any {
 func TestEventSpans(t *testing.T) {
 	r := newRig(t)
 	ctx, span := r.StartEvent(t.Context())
-	r.Describe(span, func() observe.Event {
-		return observe.Event{EventID: "id", IdempotencyKey: "sha256:1", DatasetID: "storms", Version: "v1.0.0", ArtifactChecksum: "sha256:2", CARELabel: "CARE"}
+	r.Describe(span, func() observe.EventAttributes {
+		return observe.EventAttributes{EventID: "id", IdempotencyKey: "sha256:1", DatasetID: "storms", Version: "v1.0.0", ArtifactChecksum: "sha256:2", CARELabel: "CARE"}
 	})
 	r.EndEvent(ctx, span, observe.Ended{Attempts: 1, Duplicate: true, Replay: true, MessageID: "m1"})
 
 	ctx, span = r.StartEvent(t.Context())
-	r.Describe(span, func() observe.Event { return observe.Event{EventID: "id2"} })
+	r.Describe(span, func() observe.EventAttributes { return observe.EventAttributes{EventID: "id2"} })
 	r.Violated(ctx, "SF001", false)
 	r.EndEvent(ctx, span, observe.Ended{MessageID: "not stored", ErrorType: "SF001"})
 
@@ -131,7 +131,7 @@ func TestDescribeIsLazy(t *testing.T) {
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
 	})
 	_, span := r.StartEvent(t.Context())
-	r.Describe(span, func() observe.Event { t.Error("called"); return observe.Event{} })
+	r.Describe(span, func() observe.EventAttributes { t.Error("called"); return observe.EventAttributes{} })
 }
 
 func noSpan(int) (trace.SpanContext, string) { return trace.SpanContext{}, "" }
@@ -220,7 +220,7 @@ func useEverything(o *observe.Observer, ctx context.Context, err error) {
 		answers[1] = attempt.Answer{Err: err, Code: "E"}
 	}
 	ctx, span := o.StartEvent(ctx)
-	o.Describe(span, func() observe.Event { return observe.Event{EventID: answers[0].MessageID} })
+	o.Describe(span, func() observe.EventAttributes { return observe.EventAttributes{EventID: answers[0].MessageID} })
 	o.Violated(ctx, "SF001", false)
 	o.Collided(ctx, nil, verdict.OtherPayload)
 	o.DroppedRecord()

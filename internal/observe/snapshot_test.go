@@ -38,7 +38,7 @@ func TestSnapshots(t *testing.T) {
 	}
 	r := newRig(t, func(c *observe.Config) { c.Snapshot = func() observe.Snapshot { return now } })
 	s := r.Source("")
-	for _, outcome := range []observe.Outcome{observe.Stored, observe.Stored, observe.Duplicate, observe.InDoubt} {
+	for _, outcome := range []observe.Outcome{observe.OutcomeStored, observe.OutcomeStored, observe.OutcomeDuplicate, observe.OutcomeInDoubt} {
 		ctx, span := r.StartEvent(t.Context())
 		r.EndEvent(ctx, span, observe.Ended{Source: s, Outcome: outcome, ErrorType: "in_doubt"})
 	}
@@ -114,7 +114,7 @@ func TestSources(t *testing.T) {
 		assert.Same(t, s, r.Source(fmt.Sprint("kfm.a.", i)))
 		names[s] = true
 		ctx, span := r.StartEvent(t.Context())
-		r.EndEvent(ctx, span, observe.Ended{Source: s, Outcome: observe.Stored})
+		r.EndEvent(ctx, span, observe.Ended{Source: s, Outcome: observe.OutcomeStored})
 	}
 	assert.Len(t, names, 21)
 	got := starting(collect(t, r.reader), "sqs_fifo.producer.outcomes {event} counter "+here)

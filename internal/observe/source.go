@@ -16,16 +16,16 @@ type Outcome uint8
 
 // Outcomes of an event.
 const (
-	NotStored Outcome = iota
-	Stored
-	Duplicate
-	InDoubt
-	Altered
+	OutcomeNotStored Outcome = iota
+	OutcomeStored
+	OutcomeDuplicate
+	OutcomeInDoubt
+	OutcomeAltered
 
 	Outcomes = iota // number of outcomes
 )
 
-var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplicate: "duplicate", InDoubt: "in_doubt", Altered: "altered"}
+var outcomeNames = [...]string{OutcomeNotStored: "not_stored", OutcomeStored: "stored", OutcomeDuplicate: "duplicate", OutcomeInDoubt: "in_doubt", OutcomeAltered: "altered"}
 
 // String returns the outcome's text, for example "stored": the value of the metric
 // attribute sqs_fifo.outcome and of the field Outcome of sqsfifo.ProvenanceRecord.
@@ -75,8 +75,8 @@ func (o *Observer) Source(name string) *Source {
 		return series{o.outcomes, addWith(s.attributes, append(more, attrOutcome.String(of.String()))...)}
 	}
 	s.tally.series = []series{
-		outcome(Stored), outcome(Duplicate),
-		outcome(InDoubt, semconv.ErrorTypeKey.String("in_doubt")), outcome(Altered, semconv.ErrorTypeKey.String("altered")),
+		outcome(OutcomeStored), outcome(OutcomeDuplicate),
+		outcome(OutcomeInDoubt, semconv.ErrorTypeKey.String("in_doubt")), outcome(OutcomeAltered, semconv.ErrorTypeKey.String("altered")),
 	}
 	for _, c := range [...]struct {
 		of   verdict.Reuse
@@ -127,9 +127,9 @@ func (o *Observer) countOutcome(ctx context.Context, e *Ended) {
 		from = o.own
 	}
 	switch e.Outcome {
-	case Stored:
+	case OutcomeStored:
 		from.stored.Add(1)
-	case Duplicate:
+	case OutcomeDuplicate:
 		from.duplicates.Add(1)
 	default:
 		if o.outcomes.Enabled(ctx) {

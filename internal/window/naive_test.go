@@ -89,7 +89,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := window.New[int](window.Options{Slack: slack})
 	model := &naive{slack: slack, records: map[pair]window.Record[int]{}}
-	places := map[pair]window.Place{}
+	hints := map[pair]window.Hint{}
 	now := start
 	for i := range l.steps {
 		now = now.Add(time.Duration(rng.Int64N(int64(l.pause) + 1)))
@@ -103,13 +103,13 @@ func (l load) hold(t *testing.T, seed uint64) {
 		k := w.Key(p.group, p.id)
 
 		want, state := model.lookup(now, p)
-		place := places[p] // the Place from an earlier call for the same key
+		hint := hints[p] // the Hint from an earlier call for the same key
 		if rng.IntN(3) == 0 {
-			// Use the Place of another key, or 0. LookupAt must notice the wrong hint.
-			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}]
+			// Use the Hint of another key, or 0. LookupAt must notice the wrong hint.
+			hint = hints[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}]
 		}
-		got, gotState, place := w.LookupAt(now, k, place)
-		if places[p] = place; rng.IntN(3) == 0 {
+		got, gotState, hint := w.LookupAt(now, k, hint)
+		if hints[p] = hint; rng.IntN(3) == 0 {
 			got, gotState = w.Lookup(now, k)
 		}
 		if state != gotState || want.Value != got.Value || !want.From.Equal(got.From) || !want.To.Equal(got.To) {
@@ -131,14 +131,14 @@ func (l load) hold(t *testing.T, seed uint64) {
 		default:
 			continue
 		}
-		at, err := w.PutAt(now, k, place, want)
+		at, err := w.PutAt(now, k, hint, want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Sometimes keep the old Place, although it may be invalid now: the next call for
+		// Sometimes keep the old Hint, although it may be invalid now: the next call for
 		// the key must notice.
 		if rng.IntN(2) == 0 {
-			places[p] = at
+			hints[p] = at
 		}
 		model.records[p] = want
 	}

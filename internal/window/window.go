@@ -133,51 +133,51 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	return r, state
 }
 
-// Place is a hint for the next call about a key: the position of the key's record in the
-// window, or the absence of a record. A valid Place saves the search. The zero value gives
+// Hint is a hint for the next call about a key: the position of the key's record in the
+// window, or the absence of a record. A valid Hint saves the search. The zero value gives
 // no hint.
 //
-// A change of the window may make a Place invalid. A call detects this and searches.
-type Place uint64
+// A change of the window may make a Hint invalid. A call detects this and searches.
+type Hint uint64
 
-// nowhere is the highest bit of a Place. The bit is set if the key has no record. The lower
-// bits of such a Place are the value of Window.adds, so each added record makes the Place
+// nowhere is the highest bit of a Hint. The bit is set if the key has no record. The lower
+// bits of such a Hint are the value of Window.adds, so each added record makes the Hint
 // invalid.
 //
-// The Place of a key with a record is the record's position plus 1.
-const nowhere Place = 1 << 63
+// The Hint of a key with a record is the record's position plus 1.
+const nowhere Hint = 1 << 63
 
-// LookupAt is like [Window.Lookup], but the parameter `place` can save the search. It is the
-// Place that an earlier call returned for k, or zero for no hint. LookupAt returns the Place
+// LookupAt is like [Window.Lookup], but the parameter `hint` can save the search. It is the
+// Hint that an earlier call returned for k, or zero for no hint. LookupAt returns the Hint
 // for the next call.
-func (w *Window[V]) LookupAt(now time.Time, k Key, place Place) (Record[V], State, Place) {
-	r, place := w.find(k, place)
+func (w *Window[V]) LookupAt(now time.Time, k Key, hint Hint) (Record[V], State, Hint) {
+	r, hint := w.find(k, hint)
 	if r == nil {
-		return Record[V]{}, Outside, place
+		return Record[V]{}, Outside, hint
 	}
 	s := r.state(w.offset(now), w.options.Slack)
 	if s == Outside {
-		return Record[V]{}, Outside, place
+		return Record[V]{}, Outside, hint
 	}
-	return w.record(r), s, place
+	return w.record(r), s, hint
 }
 
-// find returns the record of k, or nil, and a Place. With this Place as its argument, the
-// next call for k may skip the search. A zero Place gives no hint.
-func (w *Window[V]) find(k Key, place Place) (*record[V], Place) {
-	if place == nowhere|Place(w.adds) {
-		return nil, place
+// find returns the record of k, or nil, and a Hint. With this Hint as its argument, the
+// next call for k may skip the search. A zero Hint gives no hint.
+func (w *Window[V]) find(k Key, hint Hint) (*record[V], Hint) {
+	if hint == nowhere|Hint(w.adds) {
+		return nil, hint
 	}
 	s := w.shard(k)
-	if p := uint64(place - 1); p >= s.head && p < s.tail {
+	if p := uint64(hint - 1); p >= s.head && p < s.tail {
 		if r := s.at(p); r.key == k && r.to != released {
-			return r, place
+			return r, hint
 		}
 	}
 	if r, p := s.find(k); r != nil {
-		return r, Place(p + 1)
+		return r, Hint(p + 1)
 	}
-	return nil, nowhere | Place(w.adds)
+	return nil, nowhere | Hint(w.adds)
 }
 
 // Put sets or replaces the record of k. Unless it replaces a record that is [Inside] or
@@ -187,19 +187,19 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	return err
 }
 
-// PutAt is like [Window.Put], but the parameter `place` can save the search. It is the Place
-// that an earlier call returned for k, or zero for no hint. PutAt returns the Place for the
+// PutAt is like [Window.Put], but the parameter `hint` can save the search. It is the Hint
+// that an earlier call returned for k, or zero for no hint. PutAt returns the Hint for the
 // next call, or zero with an error.
-func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
+func (w *Window[V]) PutAt(now time.Time, k Key, hint Hint, r Record[V]) (Hint, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
 	}
 	at, s := w.offset(now), w.shard(k)
-	if was, place := w.find(k, place); was != nil {
-		s.touch(uint64(place - 1))
+	if was, hint := w.find(k, hint); was != nil {
+		s.touch(uint64(hint - 1))
 		if was.state(at, w.options.Slack) != Outside {
 			w.set(was, r)
-			return place, nil
+			return hint, nil
 		}
 		was.release()
 		w.live--
@@ -219,7 +219,7 @@ func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place
 	}
 	w.live++
 	w.adds++
-	return Place(s.tail), nil
+	return Hint(s.tail), nil
 }
 
 // Delete removes the record of k. It is for a send that SQS refused: SQS does not

@@ -24,7 +24,7 @@ type Event struct {
 	group     uint64     // hash, never zero
 	key       window.Key // record key
 
-	at window.Place // position of the record in the window, as found by the last lookup; guarded by Memory.mu
+	at window.Hint // position of the record in the window, as found by the last lookup; guarded by Memory.mu
 }
 
 // fingerprint has digests of a message. A record has only these digests and not the

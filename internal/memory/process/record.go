@@ -66,9 +66,9 @@ func (a summary) state() verdict.State {
 // record is a copy of an event's record in Memory.sent. If Memory.sent has no record of the
 // event, only the fields `key` and `at` are set.
 type record struct {
-	exists bool         // Memory.sent has a record
-	key    window.Key   // key of the existing record, or of the record to create
-	at     window.Place // position of the record in Memory.sent
+	exists bool        // Memory.sent has a record
+	key    window.Key  // key of the existing record, or of the record to create
+	at     window.Hint // position of the record in Memory.sent
 
 	// firstStart is the start of the first attempt that may have stored the event in SQS, or
 	// an earlier time at which SQS may have accepted the event (see Memory.Record). In the
@@ -166,7 +166,7 @@ func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
 // lookup returns the record with the key k. The record counts as missing if it had
 // expired at the instant asOf, which is not after the parameter `now` (see Memory.find).
-func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) record {
+func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Hint) record {
 	w, state, place := m.sent.LookupAt(timeOf(asOf), k, place)
 	if state == window.Outside {
 		return record{key: k, at: place}
