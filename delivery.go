@@ -71,9 +71,15 @@ type Delivery struct {
 	// OnGroupFailure is GroupFailurePauseInDoubt by default.
 	OnGroupFailure GroupFailure
 
-	// RetryFor is the time for retries after the first attempt of an event. The producer
-	// retries after throttles, failures, missing answers and requests that do not leave
-	// this machine. Zero means 4 minutes and 30 seconds.
+	// RetryFor is the time for retries. The producer retries after throttles, failures,
+	// missing answers and requests that do not leave this machine. Zero means 4 minutes and
+	// 30 seconds.
+	//
+	// RetryFor counts from the submission of the event, or from the last answer of SQS that
+	// stored or refused an event of its message group, whichever is later. All events that
+	// wait in a group during an outage therefore end at the same time, and the later ones
+	// without an attempt. If no attempt fails, RetryFor has no effect, however long an event
+	// waits.
 	//
 	// With Config.Store, the maximum is 4 minutes and 30 seconds minus Store.Timeout: 4
 	// minutes and 25 seconds by default. Zero then means the maximum, and a longer

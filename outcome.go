@@ -198,6 +198,9 @@ var (
 	// request stored a later event of its group. The producer does not retry the event,
 	// because SQS would then store it out of order.
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
+
+	// errOverdue is the cause of the error of an event without an attempt.
+	errOverdue = errors.New("Delivery.RetryFor ended before the first attempt, while no attempt of the message group succeeded")
 )
 
 // InDoubtError reports that the event may or may not be in the queue. SQS may have stored
@@ -324,6 +327,8 @@ func (e *NotStoredError) ErrorType() string {
 		return "buffer_full"
 	case errors.Is(e.Err, ErrMemoryFull):
 		return "memory_full"
+	case errors.Is(e.Err, errOverdue):
+		return "overdue"
 	case errors.As(e.Err, new(*idempotency.CapacityError)):
 		return "store_full"
 	case errors.As(e.Err, new(*idempotency.QuotaError)):

@@ -130,7 +130,9 @@ func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) er
 		err = withLastError(ErrOvertaken, err)
 	}
 	if err == nil {
-		err = errNoAnswer
+		if err = errNoAnswer; o.Attempts == 0 {
+			err = errOverdue
+		}
 	}
 	if h := s.waitsFor.Load(); h != nil && h.NeverAnswered() && o.Reason == dispatch.Answered {
 		err = h.Explain(err)

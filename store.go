@@ -36,7 +36,8 @@ import (
 //     [*ConflictError]. With another event_time, event_id or message group, the key still
 //     means the same event. The producer reports this difference like a finding of EnforcementWarn.
 //   - While the store does not answer, the producer sends nothing (but see FailOpen).
-//     Events wait until their context ends or Delivery.RetryFor is over.
+//     Events wait until their context ends or Delivery.RetryFor is over, which counts from
+//     their submission.
 //
 // The store identifies an event by its dedupe key, the queue's ARN, the event_source and
 // the field Client. The store does not keep attributes. If an event is sent again with

@@ -123,36 +123,46 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 			return Paused, p, true
 		}
 	}
-	// A failed or deferred item ends if its time for retries is over (isOverdue).
-	return Answered, nil, (it.attempts > 0 || it.deferred) && d.isOverdue(it, now)
+	return Answered, nil, d.isOverdue(it, now)
 }
 
-// isOverdue reports whether an item gets no further retry: the time for retries is over,
-// or the sender has given the item up (Sender.GiveUpAt).
+// isOverdue reports whether an item gets no further attempt, because its deadline is over.
 func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
-	if now.Sub(d.began)-it.firstAttempt >= d.options.RetryFor {
-		return true
-	}
-	at := d.giveUpAt(it)
+	at := d.deadline(it)
 	return !at.IsZero() && !now.Before(at)
 }
 
-// giveUpAt returns the time from which the sender permits no retry of the item
-// (Sender.GiveUpAt). The zero time means that there is no such limit.
-func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
+// deadline returns the time from which an item gets no attempt: Options.RetryFor after its
+// submission or after the last answer about an item of its group, whichever is later. All
+// items that wait during an outage therefore end at its end or after RetryFor, not one
+// after another. An earlier time of Sender.GiveUpAt takes precedence.
+//
+// The zero time means no deadline: since then, no attempt of the group has failed.
+func (d *Dispatcher[M]) deadline(it *Item[M]) time.Time {
+	g, since := it.queue, d.began.Add(it.submitted)
+	if g.answered.After(since) {
+		since = g.answered
+	}
+	if g.failed.Before(since) {
+		return time.Time{}
+	}
+	at := since.Add(d.options.RetryFor)
 	if it.doubt > 0 {
 		// SQS may have stored the item, and a retry may prove this: permit retries for the
 		// whole time Options.RetryFor.
-		return time.Time{}
+		return at
 	}
-	return d.sender.GiveUpAt(it)
+	if stop := d.sender.GiveUpAt(it); !stop.IsZero() && stop.Before(at) {
+		return stop
+	}
+	return at
 }
 
-// putOff delays the next attempt of an item by the duration `wait`, or until the time of
-// Sender.GiveUpAt if that is earlier. The later items of the group wait too.
+// putOff delays the next attempt of an item by the duration `wait`, or until the item's
+// deadline if that is earlier. The later items of the group wait too.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)
-	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
+	if stop := d.deadline(it); !stop.IsZero() && stop.Before(at) {
 		at = stop
 	}
 	if at.After(it.queue.notBefore) {
@@ -200,7 +210,7 @@ func (d *Dispatcher[M]) makeBatch(now time.Time) *batch[M] {
 		if b == nil {
 			b = d.newBatch()
 		}
-		if !d.fill(b, g, now) {
+		if !d.fill(b, g) {
 			d.ready.pushFront(g)
 			g.queued = true
 			break
@@ -213,7 +223,7 @@ func (d *Dispatcher[M]) makeBatch(now time.Time) *batch[M] {
 
 // fill adds the first waiting item of a group to the batch, and as many of the following
 // items as may share the request. It reports whether it added an item.
-func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool {
+func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M]) bool {
 	most := maxEntries
 	for _, it := range b.items {
 		most = it.atMost(most)
@@ -242,7 +252,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 	}
 	for _, it := range b.items[first:] {
 		d.countPrepared(it, false)
-		d.startAttempt(it, now)
+		it.phase = sending
 		it.request = d.requests
 	}
 	return len(b.items) > first
@@ -253,15 +263,6 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 // alone.
 func (d *Dispatcher[M]) mayShareRequest(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && it.Verdict == verdict.None && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
-}
-
-// startAttempt starts the time for retries of an item, when it joins its first request or
-// when Sender.Prepare is called for the item.
-func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
-	if it.attempts == 0 && !it.deferred { // if deferred is true, the time for retries is already running
-		it.firstAttempt = now.Sub(d.began)
-	}
-	it.phase = sending
 }
 
 // atMost returns the maximum number of entries for a request with the item: the item's
@@ -298,7 +299,7 @@ func (d *Dispatcher[M]) nextBatch(now time.Time) *batch[M] {
 		b.began = now
 		d.calls++
 		d.pacer.Start(now)
-		d.prepare(b, now)
+		d.prepare(b)
 		return b
 	}
 	return nil

@@ -280,6 +280,142 @@ func TestTooLateForARetry(t *testing.T) {
 	})
 }
 
+// SQS has stored items of a group, and then throttles for an hour, or Admit puts off every
+// item. All queued items end Options.RetryFor after their submission or after the last
+// answer that stored an item, whichever is later, and not one after another.
+func TestAnOutageIsPaidOnceByAGroup(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		for _, store := range []bool{false, true} {
+			try(t, o, func(t *testing.T, c *modelSender) {
+				var until time.Duration
+				c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+					time.Sleep(10 * time.Millisecond)
+					if c.since() >= until {
+						return c.storeAll(items, answers)
+					}
+					for i := range items {
+						answers[i] = failed()
+					}
+					return attempt.Throttled
+				}
+				if store {
+					c.admit = func(*item) verdict.Verdict {
+						if c.since() >= until {
+							return send
+						}
+						return verdict.Verdict{Kind: verdict.Wait, Delay: time.Second}
+					}
+				}
+				c.submit(c.item("a"))
+				c.flush()
+				begin := c.since()
+				until = begin + time.Hour
+				lost := c.make("a", 1000)
+				c.submit(lost[:500]...)
+				pass(20 * time.Second)
+				c.submit(lost[500:]...)
+				c.flush()
+				for i, it := range lost {
+					require.Equal(t, attempt.NotStored, c.outcome(it).Fate)
+					at := begin + o.RetryFor
+					if i >= 500 {
+						at += 20 * time.Second
+					}
+					require.GreaterOrEqual(t, c.outcome(it).at, at)
+					require.LessOrEqual(t, c.outcome(it).at, at+10*time.Millisecond, "one attempt more, item %d", i)
+				}
+
+				// An outage that ends inside RetryFor costs no item, although most items are
+				// stored after the end of RetryFor.
+				until = c.since() + o.RetryFor - 10*time.Second
+				stored := c.make("a", 1000)
+				c.submit(stored...)
+				c.flush()
+				for _, it := range stored {
+					require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+				}
+			})
+		}
+	}
+}
+
+// A failed item waits for its next attempt behind many slow requests. It ends at the latest
+// a minute after its time for retries.
+func TestAnItemEndsBehindSlowRequests(t *testing.T) {
+	o := options()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *modelSender) {
+		late := c.item("late")
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			if items[0] == late {
+				answers[0] = failed()
+				return attempt.Passed
+			}
+			time.Sleep(20 * time.Second)
+			return c.storeAll(items, answers)
+		}
+		c.submit(late)
+		for i := range 20 {
+			slow := c.item(fmt.Sprint("slow ", i))
+			slow.Size = 1 << 20
+			c.submit(slow)
+		}
+		c.flush()
+		require.Equal(t, attempt.NotStored, c.outcome(late).Fate)
+		require.LessOrEqual(t, c.outcome(late).at, o.RetryFor+time.Minute)
+	})
+}
+
+// RetryFor limits retries: without a failure in its group, an item waits for its first
+// attempt as long as necessary.
+func TestRetryForDoesNotLimitTheWaitForAFirstAttempt(t *testing.T) {
+	o := options()
+	o.InFlight, o.RetryFor = 1, 1
+	try(t, o, func(t *testing.T, c *modelSender) {
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(time.Second)
+			return c.storeAll(items, answers)
+		}
+		items := append(c.make("a", 20), c.make("b", 20)...)
+		for _, it := range items {
+			it.Size = 1 << 20 // fills a request alone
+		}
+		c.submit(items...)
+		c.flush()
+		for _, it := range items {
+			require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+		}
+	})
+}
+
+// The service answers about each item of a group in turn, after a failure: RetryFor begins
+// again with each of these answers, also if they refuse the items.
+func TestRetryForBeginsAgainWithAnAnswer(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		try(t, options(), func(t *testing.T, c *modelSender) {
+			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+				time.Sleep(10 * time.Second)
+				switch {
+				case items[0].Attempts() == 1:
+					answers[0] = failed()
+				case refuses:
+					answers[0] = refused()
+					answers[0].Code = "InvalidMessageContents"
+				default:
+					return c.storeAll(items, answers)
+				}
+				return attempt.Passed
+			}
+			items := c.make("a", 20)
+			c.submit(items...)
+			c.flush()
+			for _, it := range items {
+				require.Equal(t, 2, c.outcome(it).Attempts)
+			}
+		})
+	}
+}
+
 // After very many failures the wait between attempts is still maxBackoff.
 func TestBackoffStaysLong(t *testing.T) {
 	o := options()

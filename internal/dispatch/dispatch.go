@@ -184,7 +184,9 @@ type Options struct {
 	// call of Prepare gets at most half of this number. 0 turns Prepare off.
 	Prepared int
 	Policy   Policy
-	RetryFor time.Duration // time for retries after the first attempt
+	// RetryFor is the time for retries. It counts from Submit, or from the last answer that
+	// stored or refused an item of the group, whichever is later.
+	RetryFor time.Duration
 	// While another request is under way, a request waits up to Linger for further items,
 	// unless it is full. It does not wait during Flush or after Close.
 	Linger   time.Duration
@@ -402,8 +404,9 @@ func (d *Dispatcher[M]) setMinute() {
 	}
 }
 
-// housekeep calls Sender.Refresh for each item without an outcome, removes the pauses that
-// are over, and frees memory. It releases the lock after every 64 groups, so that other
+// housekeep calls Sender.Refresh for each item without an outcome, ends items that wait for
+// a request although their time for retries is over, removes the pauses that are over, and
+// frees memory. It releases the lock after every 64 groups, so that other
 // calls need not wait long for the lock.
 func (d *Dispatcher[M]) housekeep() {
 	d.mu.Lock()
@@ -422,6 +425,9 @@ func (d *Dispatcher[M]) housekeep() {
 					d.sender.Refresh(it)
 				}
 			}
+			if g.queued {
+				d.endStopped(g, time.Now())
+			}
 		}
 		if i%64 == 63 {
 			d.mu.Unlock()
@@ -429,6 +435,7 @@ func (d *Dispatcher[M]) housekeep() {
 		}
 	}
 	waits := d.items > 0 || len(d.pauses) > 0 && !d.closed
+	d.startReporter()
 	d.shrink()
 	d.mu.Unlock()
 	if d.sender.Sweep() || waits {

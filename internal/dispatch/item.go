@@ -54,22 +54,19 @@ type Item[M any] struct {
 	watchedBefore, watchedAfter *Item[M]
 
 	submitted time.Duration // time of Submit, since d.began
-	// firstAttempt is the start of the time for retries (Options.RetryFor), since d.began.
-	firstAttempt time.Duration
-	attempts     int32
-	room         int   // bytes that the item takes in the buffer
-	failures     uint8 // failed attempts in a row
-	limit        uint8 // maximum number of items in the next request; 0 for no limit
-	phase        phase
-	committed    bool // in a request that has been sent or is about to be sent
-	detached     bool // withdrawn while being sent or prepared: the outcome is decided, the request goes on
-	duplicate    bool
-	storeWait    bool           // the item's report waits for a write to the sender's store (MarkRecording)
-	owner        *Dispatcher[M] // nil before Submit
-	deferred     bool           // Admit has answered Wait or Adopt, so the time limit RetryFor counts from then
-	prepared     bool           // Sender.Prepare has run or is running for the item
-	request      uint64         // number of the last request with the item
-	doubt        uint64         // number of the first request that may have stored the item, or 0
+	attempts  int32
+	room      int   // bytes that the item takes in the buffer
+	failures  uint8 // failed attempts in a row
+	limit     uint8 // maximum number of items in the next request; 0 for no limit
+	phase     phase
+	committed bool // in a request that has been sent or is about to be sent
+	detached  bool // withdrawn while being sent or prepared: the outcome is decided, the request goes on
+	duplicate bool
+	storeWait bool           // the item's report waits for a write to the sender's store (MarkRecording)
+	owner     *Dispatcher[M] // nil before Submit
+	prepared  bool           // Sender.Prepare has run or is running for the item
+	request   uint64         // number of the last request with the item
+	doubt     uint64         // number of the first request that may have stored the item, or 0
 
 	// overtaker is the number of the first request that may have stored a later item of the
 	// group, or 0. It ignores later items that have no outcome yet (see noteOvertaker).
@@ -186,7 +183,8 @@ type Reason uint8
 
 const (
 	// Answered: the answer to the last attempt decided the outcome, or the time for retries
-	// ended. The time can end without any attempt, because Admit may always decide Wait.
+	// ended. The time can end without any attempt of the item, because Admit may always
+	// decide Wait, or because only attempts of earlier items of the group failed.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.

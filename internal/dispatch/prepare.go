@@ -8,7 +8,7 @@ import (
 
 // prepare is called when the request b starts. It chooses items of the groups in b that
 // can be sent after b. A new goroutine calls Sender.Prepare with these items.
-func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
+func (d *Dispatcher[M]) prepare(b *batch[M]) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
 	}
@@ -49,7 +49,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 				items = append(items, it)
 				size += it.Size
 				d.countPrepared(it, true)
-				d.startAttempt(it, now)
+				it.phase = sending
 			}
 			more = append(more, it)
 		}

@@ -129,13 +129,13 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 		if verdicts[i].Kind != verdict.Go {
 			continue
 		}
-		switch answers[sent].Fate {
-		case attempt.Stored:
-			if !items[i].duplicate {
-				lastStored = i
-			}
-		case attempt.Altered:
-			lastStored = i
+		switch a := &answers[sent]; {
+		case a.Fate == attempt.Altered, a.Fate == attempt.Stored && !items[i].duplicate:
+			g.answered, lastStored = now, i
+		case a.Fate == attempt.Stored, a.Fate == attempt.NotStored && isFinal(a, entries) && a.Code != "":
+			g.answered = now
+		default:
+			g.failed = now
 		}
 		sent++
 	}
@@ -181,7 +181,7 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 		case i < lastStored:
 			it.Outcome.Overtaken = true
 			d.end(it, Answered, now)
-		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, d.isOverdue(it, now), d.forced:
+		case isFinal(&a, entries), d.isOverdue(it, now), d.forced:
 			d.end(it, Answered, now)
 		case a.Next == attempt.Apart:
 			it.limit = uint8(max(entries/2, 1))
@@ -194,6 +194,12 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 		markOvertaken(g)
 	}
 	return sent
+}
+
+// isFinal reports whether an item gets no further attempt after an answer to a request with
+// the given number of entries.
+func isFinal(a *attempt.Answer, entries int) bool {
+	return a.Next == attempt.Final || a.Next == attempt.Apart && entries == 1
 }
 
 // takeBack takes an item that was not sent out of its request: Admit did not admit the
@@ -220,14 +226,13 @@ func (d *Dispatcher[M]) notSent(it *Item[M], v verdict.Verdict, now time.Time) {
 	case verdict.Known:
 		d.end(it, Known, now)
 	case verdict.Wait:
-		it.deferred = true
+		it.queue.failed = now
 		if d.isOverdue(it, now) || d.forced {
 			d.end(it, Answered, now)
 		} else {
 			d.putOff(it, v.Delay, now)
 		}
 	case verdict.Adopt:
-		it.deferred = true
 		if d.sender.Revise(it); it.Group != it.queue.group {
 			d.move(it, now)
 		}

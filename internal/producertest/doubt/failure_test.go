@@ -96,6 +96,50 @@ func TestRetriesEndInsideTheInterval(t *testing.T) {
 	}
 }
 
+// SQS has stored an event, and then throttles for an hour while 1,000 events of one group
+// are queued. Every event has its outcome RetryFor after its submission, and not one after
+// another. If the outage ends earlier, all events are stored in order.
+func TestAnOutageWithManyEventsOfAGroup(t *testing.T) {
+	for _, outage := range []time.Duration{time.Hour, 4 * time.Minute} {
+		t.Run(outage.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := producertest.NewQueue(t, sqstest.Config{})
+				p := producertest.On(t, q, q)
+				_, err := p.Send(t.Context(), producertest.Event("000", 0))
+				require.NoError(t, err)
+				q.Inject(sqstest.Throttle(), 1_000_000)
+				stop := time.AfterFunc(outage, q.ClearFaults)
+				defer stop.Stop()
+				begin := time.Now()
+				var last time.Duration
+				untried := 0
+				for _, s := range producertest.Scenes(1000, 1) {
+					p.SendAsync(t.Context(), s, func(r sqsfifo.Receipt, err error) {
+						last = time.Since(begin)
+						if outage < 270*time.Second {
+							assert.NoError(t, err)
+							return
+						}
+						var refused *sqsfifo.NotStoredError
+						if assert.ErrorAs(t, err, &refused) && refused.Attempts == 0 {
+							untried++
+							assert.Equal(t, "overdue", refused.ErrorType())
+						}
+					})
+				}
+				require.NoError(t, p.Close(t.Context()))
+				if outage == time.Hour {
+					assert.Equal(t, 999, untried)
+					assert.Equal(t, 270*time.Second, last.Truncate(time.Second))
+					return
+				}
+				assert.Len(t, q.Messages(), 1001)
+				producertest.AssertOrder(t, q)
+			})
+		})
+	}
+}
+
 func TestFinalRefusals(t *testing.T) {
 	producertest.WithBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		c := producertest.Config()

@@ -55,6 +55,38 @@ func TestStoreDown(t *testing.T) {
 	})
 }
 
+// The store is down for an hour while 1,000 events of one group are queued. Every event has
+// its outcome RetryFor after its submission, and not one after another.
+func TestStoreDownWithManyEventsOfAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := producertest.NewQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		p := start(t, q, store)
+		_, err := p.Send(t.Context(), producertest.Scenes(1, 1)[0])
+		require.NoError(t, err)
+		p.store.fail(always(errStoreDown), nil)
+		stop := time.AfterFunc(time.Hour, func() { p.store.fail(nil, nil) })
+		defer stop.Stop()
+		began := time.Now()
+		results := p.SendBatch(t.Context(), producertest.Scenes(1001, 1)[1:])
+		require.Equal(t, 265*time.Second, time.Since(began).Truncate(time.Second))
+		for i, r := range results {
+			require.Error(t, r.Err)
+			if i > 0 {
+				require.ErrorIs(t, r.Err, sqsfifo.ErrGroupPaused, "by the first event of the call")
+			}
+		}
+		began = time.Now()
+		for _, s := range producertest.Scenes(2001, 1)[1001:] {
+			p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) { assert.ErrorAs(t, err, new(*idempotency.StoreError)) })
+		}
+		require.NoError(t, p.Flush(t.Context()))
+		require.Equal(t, 265*time.Second, time.Since(began).Truncate(time.Second))
+		p.store.fail(nil, nil)
+		closed(t, p.Producer)
+		require.Len(t, q.Messages(), 1)
+	})
+}
+
 // With a store, retries end early enough for the last request to arrive within the
 // interval.
 func TestRetriesEndInTheInterval(t *testing.T) {

@@ -230,9 +230,9 @@ func TestStoreThatIsLocked(t *testing.T) {
 	})
 }
 
-// A service works for a minute, then fails for ten minutes. Each event is retried for
-// RetryFor, because the limit StartFor applies only until the first answer of the
-// service. The log has three records about the outage.
+// A service works for a minute, then fails for ten minutes. Each event has its outcome
+// RetryFor after its submission: the limit StartFor applies only until the first answer of
+// the service. The log has three records about the outage.
 func TestOutage(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[producertest.Scene], fault func() error) sqsfifo.Client{
 		"of the network": func(q *sqstest.Queue, _ *sqsfifo.Config[producertest.Scene], fault func() error) sqsfifo.Client {
@@ -263,7 +263,11 @@ func TestOutage(t *testing.T) {
 				var failed, stored int
 				ended := make(chan error, len(all))
 				for _, s := range all { // for 14 minutes
-					p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) { ended <- err })
+					submitted := time.Now()
+					p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) {
+						ended <- err
+						assert.Less(t, time.Since(submitted), 276*time.Second)
+					})
 					time.Sleep(every)
 				}
 				require.NoError(t, p.Close(t.Context()))
@@ -275,9 +279,9 @@ func TestOutage(t *testing.T) {
 						assert.NotContains(t, err.Error(), "StartFor")
 					}
 				}
-				// Two events of each group fail, each after a RetryFor of 4 minutes and
-				// 30 seconds.
-				assert.Equal(t, 2*groups, failed)
+				// The events of five and a half minutes fail: RetryFor of the later ones ends
+				// after the outage.
+				assert.InDelta(t, int(330*time.Second/every), failed, float64(groups))
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)
 				for _, line := range log.lines() {
