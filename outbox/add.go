@@ -76,7 +76,7 @@ type addition struct {
 // add to these groups wait.
 //
 // After an error other than an [*idempotency.InvalidError] the transaction may be unusable;
-// roll it back. After the commit call [Bell].Ring; otherwise the relay finds the messages
+// roll it back. After the commit, call [Relay.Wake]; otherwise the relay finds the messages
 // at its next poll.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) error {
 	byGroup := map[string][]addition{}

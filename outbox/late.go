@@ -29,8 +29,8 @@ func (e *LateError) Error() string {
 		e.Group, e.Position, e.FirstAttempt.Format(time.RFC3339))
 }
 
-// LateRow is a late message: see [Outbox.Late].
-type LateRow struct {
+// LateMessage is a late message: see [Outbox.Late].
+type LateMessage struct {
 	Group    string
 	Position int64
 	Message  *sqsfifo.Message // nil if the row cannot be decoded
@@ -50,10 +50,10 @@ type LateRow struct {
 // They become late together, even if only the first was sent.
 //
 // Late reads the database and needs no relay.
-func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
-	var out []LateRow
+func (o *Outbox) Late(ctx context.Context) ([]LateMessage, error) {
+	var out []LateMessage
 	err := o.each(ctx, func(rows *sql.Rows) error {
-		var r LateRow
+		var r LateMessage
 		var message []byte
 		var first, added int64
 		if err := rows.Scan(&r.Group, &r.Position, &message, &first, &added); err != nil {

@@ -110,14 +110,14 @@ func (t *leadership) recordLate(late []pickedRow) {
 		if m, err := decode(f.message, f.hash); err == nil {
 			key = m.DedupeKey
 		}
-		t.recordStopped(Stopped{
+		t.recordStopped(StoppedGroup{
 			Group: f.group, Position: f.position, DedupeKey: key, Fate: sqsfifo.InDoubt,
 			Err: &LateError{Group: f.group, Position: f.position, DedupeKey: key, FirstAttempt: time.UnixMicro(f.firstAttempt).UTC()},
 		})
 	}
 }
 
-func (t *leadership) recordStopped(s Stopped) {
+func (t *leadership) recordStopped(s StoppedGroup) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, again := t.stops[s.Group]

@@ -1,14 +1,10 @@
 package outbox
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,46 +52,6 @@ func TestCheckNamesTheField(t *testing.T) {
 	long := good
 	long.Group = strings.Repeat("!", 64) + strings.Repeat("~", 64)
 	require.NoError(t, check(0, &long))
-}
-
-// The first ring notifies immediately. Rings within the next interval cause one
-// notification, at its end. Ring after Close does nothing. An idle bell has no goroutine.
-func TestBell(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		var at []time.Duration
-		bell := NewBell(func(context.Context) error {
-			at = append(at, time.Since(begin))
-			return errors.New("which is not the writer's concern")
-		})
-		for range 121 {
-			bell.Ring()
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(time.Minute)
-		bell.Ring()
-		synctest.Wait()
-		assert.Equal(t, []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond, time.Minute + 121*time.Millisecond}, at)
-		bell.Close()
-		bell.Ring()
-		synctest.Wait()
-		assert.Len(t, at, 5)
-	})
-}
-
-// Close cancels a hanging notification.
-func TestBellCloses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bell := NewBell(func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		begin := time.Now()
-		bell.Ring()
-		synctest.Wait()
-		bell.Close()
-		assert.Zero(t, time.Since(begin))
-	})
 }
 
 func TestDialectNames(t *testing.T) {

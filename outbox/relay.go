@@ -46,7 +46,7 @@ type Relay struct {
 
 	mu    sync.Mutex
 	stats RelayStats
-	stops map[string]Stopped
+	stops map[string]StoppedGroup
 }
 
 // NewRelay returns a relay of the outbox, or an [*idempotency.InvalidError]. It makes no
@@ -60,7 +60,7 @@ func NewRelay(o *Outbox, c RelayConfig) (*Relay, error) {
 		return nil, err
 	}
 	r := &Relay{
-		outbox: o, config: c, token: rand.Text(), stops: map[string]Stopped{}, clock: clock.New(),
+		outbox: o, config: c, token: rand.Text(), stops: map[string]StoppedGroup{}, clock: clock.New(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), abort: make(chan struct{}), ended: make(chan struct{}),
 	}
 	r.stats.Holder = c.Holder
@@ -77,8 +77,8 @@ func (r *Relay) Wake() {
 	}
 }
 
-// ErrRan is the error of a second call of [Relay.Run], unless the relay was closed.
-var ErrRan = errors.New("outbox: the relay runs or ran before; make another one")
+// ErrRunTwice is the error of a second call of [Relay.Run], unless the relay was closed.
+var ErrRunTwice = errors.New("outbox: the relay runs or ran before; make another one")
 
 // Run sends until ctx ends or Close is called. It returns the cause of ctx, or nil after a
 // call of Close, even if Close was called before Run. Run continues after database errors,
@@ -91,7 +91,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		if r.stopping() {
 			return nil
 		}
-		return ErrRan
+		return ErrRunTwice
 	}
 	defer close(r.ended)
 	defer r.meters.unregister()

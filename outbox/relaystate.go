@@ -53,7 +53,7 @@ func (r *Relay) Stats() RelayStats {
 	for _, stopped := range r.stops {
 		out.Stopped = append(out.Stopped, stopped)
 	}
-	slices.SortFunc(out.Stopped, func(a, b Stopped) int { return strings.Compare(a.Group, b.Group) })
+	slices.SortFunc(out.Stopped, func(a, b StoppedGroup) int { return strings.Compare(a.Group, b.Group) })
 	return out
 }
 

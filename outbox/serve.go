@@ -201,7 +201,7 @@ func (t *leadership) recordEnd(b *rowBatch) {
 }
 
 func (t *leadership) recordStop(b *rowBatch) {
-	t.recordStopped(Stopped{
+	t.recordStopped(StoppedGroup{
 		Group: b.group, Position: b.rows[len(b.receipts)].position, DedupeKey: b.key,
 		Fate: b.fate(), Err: b.err,
 	})

@@ -77,12 +77,12 @@ type RelayStats struct {
 	LastDatabaseError error
 
 	// Stopped lists the groups that wait because of a failure, sorted by group.
-	Stopped []Stopped
+	Stopped []StoppedGroup
 }
 
-// Stopped is a message group whose first message failed, or is late and held. The relay
+// StoppedGroup is a message group whose first message failed, or is late and held. The relay
 // checks this message again at the time in the field Until, and resends it if permitted.
-type Stopped struct {
+type StoppedGroup struct {
 	Group     string
 	Position  int64
 	DedupeKey string

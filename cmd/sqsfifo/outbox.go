@@ -205,7 +205,7 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 		if err != nil {
 			return err
 		}
-		behind := map[string][]outbox.LateRow{}
+		behind := map[string][]outbox.LateMessage{}
 		for _, r := range late {
 			behind[r.Group] = append(behind[r.Group], r)
 		}
@@ -225,7 +225,7 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 	})
 }
 
-func (c *outboxStuckCmd) print(out *lineWriter, g groupLine, late []outbox.LateRow) {
+func (c *outboxStuckCmd) print(out *lineWriter, g groupLine, late []outbox.LateMessage) {
 	out.print(c.JSON, g, "group %s, position %d of %s: %s: %s\n", g.Group, g.Position, counted(int(g.Messages), "message"), g.State, g.Why)
 	for _, r := range late {
 		if r.Position == g.Position {

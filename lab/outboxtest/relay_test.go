@@ -71,7 +71,7 @@ func TestRelaySendsInOrder(t *testing.T) {
 		s, err = box.Stats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, outbox.Stats{Leader: "me", Fence: 1}, s)
-		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
+		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRunTwice)
 		stop()
 		assert.Equal(t, want, sent(t, q))
 		assert.EqualValues(t, 175, r.Stats().Sent)
