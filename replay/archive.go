@@ -72,7 +72,7 @@ func archived(r *outbox.ArchivedRow) Item {
 	it := Item{
 		Position: strconv.FormatInt(r.Position, 10) + " " + r.Group,
 		Message:  r.Message, Err: r.Err, Group: r.Group, BodyHash: r.BodyHash, MessageID: r.MessageID,
-		Sent: Sent{From: r.Added, To: r.Left},
+		Sent: SentBetween{From: r.Added, To: r.Left},
 	}
 	switch r.Outcome {
 	case outbox.OutcomeSent, outbox.OutcomeDuplicate:

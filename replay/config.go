@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // Sender is the subset of *sqsfifo.Producer that a run calls. The messages are already
@@ -20,45 +21,51 @@ type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
 
-// Config configures [Run]. Source, Sender and Journal are required.
+// Config configures [Run]. Source, Sender and Store are required.
 type Config struct {
 	// Source contains the plan's messages. Use the source passed to NewPlan or one with
 	// the same Name, for example the file opened again.
-	Source  Source
-	Sender  Sender
-	Journal *Journal
+	Source Source
+	Sender Sender
 
-	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages, in its journal,
+	// Store records each item durably before the send, and again with its outcome. All
+	// runs of a plan use one store. The records have the scope [StoreScope]; an item in doubt
+	// is resolved in the store ([idempotency.Resolve]).
+	//
+	// Only one run at a time uses a source, among the runs with the same store.
+	Store idempotency.Store
+
+	// Owner names this process across restarts, like [sqsfifo.StoreConfig].Owner. At most
+	// one process of an owner may run at a time. Without an Owner, a run after a killed run
+	// gets a [*LockedError] for up to 30 seconds.
+	Owner string
+
+	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages, in the store,
 	// in the log and in the ledger. Bodies never contain the ID. Empty means a random ID.
 	ID string
+
+	// GiveUp are the numbers of items that are not to be sent, unless a run has sent them.
+	// The items count as skipped, and their groups continue. Later runs need not repeat
+	// the numbers.
+	GiveUp []int
 
 	// MessagesPerSecond limits the messages; 0 means no limit.
 	MessagesPerSecond float64
 
-	// CallsPerSecond limits the average rate of requests to SQS; 0 means no limit. Retries
-	// may exceed the limit for a short time. With a limit, Calls is required: it returns
-	// the number of requests so far (see [CountCalls]).
-	CallsPerSecond float64
-	Calls          func() int64
+	// InFlight is the largest number of message groups that are sent at once; zero means
+	// 256. Each message group has at most one message in flight.
+	InFlight int
 
-	// InFlight is the largest number of messages in flight; zero means 256. Each message
-	// group has at most one message in flight.
-	//
-	// BytesInFlight bounds the total bytes of the bodies in flight; zero means 64 MiB. A
-	// message with a larger body is sent alone.
-	InFlight      int
-	BytesInFlight int
-
-	// Progress, unless nil, is called for each item with an outcome, after the journal
+	// Progress, unless nil, is called for each item with an outcome, after the store
 	// has recorded the outcome. OutcomeNone means that the next run tries the item again.
-	// Progress runs on the goroutine of Run and must return quickly.
+	// One call is made at a time, and it must return quickly.
 	Progress func(item *PlannedItem, outcome Outcome)
 
 	// Ledger, unless nil, receives entries about the run. It must return nil only when
 	// the entries are durable. An error ends the run, because each send must be in the
-	// ledger.
+	// ledger. Calls may be concurrent, up to InFlight.
 	//
-	// Run calls Ledger before it writes the journal, so a run after a crash may repeat
+	// Run calls Ledger before it records the outcome, so a run after a crash may repeat
 	// entries.
 	Ledger func(ctx context.Context, entries []LedgerEntry) error
 
@@ -88,22 +95,22 @@ func (c Config) complete(plan *Plan) (Config, error) {
 		return wrong("Source", fmt.Sprintf("is %q, and the plan is about %q", c.Source.Name(), plan.Source))
 	case c.Sender == nil:
 		return wrong("Sender", "nil; pass an *sqsfifo.Producer")
-	case c.Journal == nil:
-		return wrong("Journal", "nil; pass what OpenJournal returned")
-	case c.MessagesPerSecond < 0 || c.CallsPerSecond < 0:
-		return wrong("MessagesPerSecond", "or CallsPerSecond is negative; want 0 for no limit")
-	case c.CallsPerSecond > 0 && c.Calls == nil:
-		return wrong("Calls", "nil, but CallsPerSecond is set; give the producer the client of CountCalls and pass the function")
+	case c.Store == nil:
+		return wrong("Store", "nil; pass a durable store, for example one of package sqlstore")
+	case c.MessagesPerSecond < 0:
+		return wrong("MessagesPerSecond", "is negative; want 0 for no limit")
 	case c.InFlight < 0 || c.InFlight > 10_000:
 		return wrong("InFlight", fmt.Sprintf("%d, want 1 to 10000", c.InFlight))
-	case c.BytesInFlight < 0:
-		return wrong("BytesInFlight", fmt.Sprintf("%d is negative", c.BytesInFlight))
 	case len(c.ID) > 128:
 		return wrong("ID", fmt.Sprintf("has %d bytes, want at most 128", len(c.ID)))
 	}
+	for _, n := range c.GiveUp {
+		if n < 0 || n >= len(plan.Items) {
+			return wrong("GiveUp", fmt.Sprintf("the plan has no item %d, only %d items", n, len(plan.Items)))
+		}
+	}
 	c.ID = cmp.Or(c.ID, rand.Text())
 	c.InFlight = cmp.Or(c.InFlight, 256)
-	c.BytesInFlight = cmp.Or(c.BytesInFlight, 64<<20)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

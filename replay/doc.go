@@ -22,14 +22,16 @@
 //     delivers the item again). A dry run makes no request. A run sends the planned items
 //     in the planned order of each group. At the send it computes the label again. The
 //     report has both labels: the label of the plan and the label at the send.
-//   - The [Journal] records each item durably before the send, and again with its
-//     outcome. After a killed run, another run with the same plan and journal continues.
+//   - An [idempotency.Store] records each item durably before the send, and again with its
+//     outcome. After a killed run, another run with the same plan and store continues.
 //     If a send got no answer, the item is sent again while SQS certainly suppresses a
 //     duplicate ([ResendFor]). Later the item is unresolved. No item of a plan is stored
 //     twice.
 //   - Items recorded as delivered are skipped, unless [Options].Redeliver is set.
-//   - Only one run at a time uses a source ([OpenJournal]). A second run gets an error
-//     with the owner's name.
+//   - An operator resolves an unresolved item in the store ([idempotency.Resolve]), and
+//     gives up any other item that stopped its group ([Config].GiveUp).
+//   - Only one run at a time of a store uses a source. A second run gets a
+//     [*LockedError] with the ID of the first run.
 //   - The report adds up: planned = sent + suppressed + skipped + conflict + drift +
 //     unresolved + failed + remaining, with remaining = 0 after an uninterrupted run.
 //     [Run] refuses any other report ([ReportError]).
@@ -39,8 +41,8 @@
 // producer then have replay_triggered.
 //
 // [RunQueue] sends the messages of a parking queue or a dead-letter queue, without a
-// plan, and deletes each one after SQS has acknowledged its copy. The store of the
-// producer serves as the journal.
+// plan, and deletes each one after SQS has acknowledged its copy. The store is that of the
+// producer.
 //
 // # Limits
 //
@@ -60,9 +62,8 @@
 // A receipt reports a suppressed message only if this process saw the original or the
 // source recorded its message ID. Other suppressed messages count as sent.
 //
-// A plan stays in memory without bodies: a few hundred bytes per item. The lock of a
-// [Journal] keeps out a second run only on the same machine, and only if both runs use
-// the same directory of journals.
+// A plan stays in memory without bodies: a few hundred bytes per item. The lock of a source
+// keeps out a second run only if both runs use the same store.
 //
 // Messages of [NewArchive] are sent in the order of positions, messages of [NewStore] in
 // the order of claims, and messages of [NewProvenance] in the order of first outcomes. For

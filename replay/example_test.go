@@ -3,11 +3,11 @@ package replay_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -27,12 +27,6 @@ func Example() {
 		return
 	}
 	defer producer.Close(ctx)
-	dir, err := os.MkdirTemp("", "replay")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
 
 	file := strings.NewReader(storedYesterday()) // or an *os.File, and its size
 	source := replay.NewJSONLines("yesterday.jsonl", file, file.Size())
@@ -51,13 +45,8 @@ func Example() {
 		fmt.Println(s.Action, s.Item.Group, s.Item.DedupeKey, s.Label)
 	}
 
-	journal, err := replay.OpenJournal(dir, plan, "")
-	if err != nil {
-		fmt.Println(err) // for example, another run has locked the source
-		return
-	}
-	defer journal.Close()
-	report, err := replay.Run(ctx, plan, replay.Config{Source: source, Sender: producer, Journal: journal, MessagesPerSecond: 100})
+	store := new(idempotency.Memory) // a durable one, for example of package sqlstore
+	report, err := replay.Run(ctx, plan, replay.Config{Source: source, Sender: producer, Store: store, MessagesPerSecond: 100})
 	fmt.Println(report.Planned, report.Sent, report.Complete(), err)
 	for _, m := range queue.Messages() {
 		e, _ := sqsfifo.DecodeEnvelope[Event](m.Body)
@@ -80,8 +69,7 @@ func ExampleReadReport() {
 		fmt.Println(err)
 		return
 	}
-	// Before the first run the journal is nil. After a run, use the journal that ReadJournal
-	// returns.
+	// Before the first run the store may be nil. After a run, pass the run's store.
 	report, results, err := replay.ReadReport(ctx, plan, nil, time.Now())
 	fmt.Println(report.Planned, report.Skipped, report.SkippedFor, err)
 	for _, r := range results {
@@ -104,7 +92,7 @@ func storedYesterday() string {
 			panic(err)
 		}
 		at := yesterday.Add(time.Duration(i) * time.Minute)
-		writeLine(&file, replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.StatusDelivered, Sent: replay.Sent{From: at, To: at}})
+		writeLine(&file, replay.MessageLine{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.StatusDelivered, Sent: replay.SentBetween{From: at, To: at}})
 	}
 	return file.String()
 }

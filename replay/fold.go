@@ -82,7 +82,7 @@ func (p *PlannedItem) join(other *PlannedItem) {
 	p.Time = later(p.Time, other.Time)
 }
 
-func (p *PlannedItem) bounds() *Sent {
+func (p *PlannedItem) bounds() *SentBetween {
 	if p.Status == StatusPending {
 		return nil // never sent
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -65,26 +66,30 @@ var builder = func() *sqsfifo.Producer[Event] {
 
 // line returns a line for sourceOf, with a new event and the status StatusPending. The
 // functions of the parameter `change` may then change the line.
-func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
+func line(t testing.TB, id, group string, change ...func(*replay.MessageLine)) replay.MessageLine {
 	t.Helper()
 	m, err := builder.Build(Event{ID: id, Group: group})
 	require.NoError(t, err)
-	l := replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.StatusPending}
+	l := replay.MessageLine{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.StatusPending}
 	for _, f := range change {
 		f(&l)
 	}
 	return l
 }
 
-func deliveredAt(at time.Time) func(*replay.Line) {
-	return func(l *replay.Line) { l.Status, l.Sent = replay.StatusDelivered, replay.Sent{From: at, To: at} }
+func deliveredAt(at time.Time) func(*replay.MessageLine) {
+	return func(l *replay.MessageLine) {
+		l.Status, l.Sent = replay.StatusDelivered, replay.SentBetween{From: at, To: at}
+	}
 }
 
-func doubtAt(at time.Time) func(*replay.Line) {
-	return func(l *replay.Line) { l.Status, l.Sent = replay.StatusInDoubt, replay.Sent{From: at, To: at} }
+func doubtAt(at time.Time) func(*replay.MessageLine) {
+	return func(l *replay.MessageLine) {
+		l.Status, l.Sent = replay.StatusInDoubt, replay.SentBetween{From: at, To: at}
+	}
 }
 
-func encode(t testing.TB, lines []replay.Line) []byte {
+func encode(t testing.TB, lines []replay.MessageLine) []byte {
 	t.Helper()
 	var text bytes.Buffer
 	for _, l := range lines {
@@ -93,13 +98,13 @@ func encode(t testing.TB, lines []replay.Line) []byte {
 	return text.Bytes()
 }
 
-func writeLine(w io.Writer, l replay.Line) {
+func writeLine(w io.Writer, l replay.MessageLine) {
 	if err := json.NewEncoder(w).Encode(l); err != nil {
 		panic(err)
 	}
 }
 
-func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
+func sourceOf(t testing.TB, lines ...replay.MessageLine) *replay.JSONLines {
 	t.Helper()
 	text := encode(t, lines)
 	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
@@ -107,9 +112,9 @@ func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
 
 // many returns lines with n pending events for each group. The first events of all groups
 // come first, then the second events of all groups, and so on.
-func many(t testing.TB, groups, n int) []replay.Line {
+func many(t testing.TB, groups, n int) []replay.MessageLine {
 	t.Helper()
-	var out []replay.Line
+	var out []replay.MessageLine
 	for i := range n {
 		for g := range groups {
 			out = append(out, line(t, fmt.Sprintf("g%03d-%04d", g, i), fmt.Sprintf("g%03d", g)))
@@ -152,15 +157,15 @@ func sendAndWait(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sq
 	return r, err
 }
 
-// start runs a plan. If c has no journal, start adds one in memory.
-func start(ctx context.Context, plan *replay.Plan, c replay.Config) (replay.Report, error) {
-	if c.Journal == nil {
-		c.Journal = replay.NewMemoryJournal().Journal
+// start runs a plan. If c has no store, start adds one in memory.
+func start(ctx context.Context, plan *replay.Plan, c replay.Config) (replay.PlanReport, error) {
+	if c.Store == nil {
+		c.Store = new(idempotency.Memory)
 	}
 	return replay.Run(ctx, plan, c)
 }
 
-func run(t testing.TB, plan *replay.Plan, c replay.Config) replay.Report {
+func run(t testing.TB, plan *replay.Plan, c replay.Config) replay.PlanReport {
 	t.Helper()
 	report, err := start(t.Context(), plan, c)
 	require.NoError(t, err)

@@ -58,7 +58,7 @@ type Item struct {
 	// Sent says when SQS accepted the item, if at all, as a range of time. If Sent is zero,
 	// SQS may have accepted the item at any time until [Plan].Made. With StatusPending,
 	// Sent is ignored.
-	Sent Sent
+	Sent SentBetween
 
 	// MessageID is the ID of the originally sent message, or "" if unknown. When SQS
 	// suppresses a copy, it returns this ID.

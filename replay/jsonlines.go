@@ -13,21 +13,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Line is a line of [JSONLines]. It has a message, as returned by the producer's method
+// MessageLine is a line of [JSONLines]. It has a message, as returned by the producer's method
 // Build. The other fields are optional facts about the message.
-type Line struct {
+type MessageLine struct {
 	sqsfifo.Message
 
 	// BodyHash is the SHA-256 of the body in hexadecimal, like the result of
 	// [sqsfifo.BodyHash].
 	BodyHash string `json:"body_hash,omitempty"`
 
-	Status    Status `json:"status,omitzero"`
-	Sent      Sent   `json:"sent,omitzero"`
-	MessageID string `json:"message_id,omitempty"`
+	Status    Status      `json:"status,omitzero"`
+	Sent      SentBetween `json:"sent,omitzero"`
+	MessageID string      `json:"message_id,omitempty"`
 }
 
-// JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped. An
+// JSONLines is a [Source] of JSON lines, each a [MessageLine]. Blank lines are skipped. An
 // invalid line is an item with [ActionDrift]: a line cut off, with an unknown member, or
 // over 8 MiB.
 //
@@ -38,7 +38,7 @@ type JSONLines struct {
 	size int64
 
 	status Status
-	sent   Sent
+	sent   SentBetween
 }
 
 // NewJSONLines returns the source of the lines in r. It reads only the first bytes of r, as
@@ -60,7 +60,7 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 //   - All sends were before a known time, for example before the file's last change: set
 //     Sent.To to this time. Pass StatusDelivered if SQS confirmed the messages, otherwise
 //     StatusUnknown.
-func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
+func (s *JSONLines) Assume(status Status, sent SentBetween) *JSONLines {
 	s.status, s.sent = status, sent
 	return s
 }
@@ -150,11 +150,11 @@ func (s *JSONLines) item(at int64, text []byte) Item {
 	}
 	it.Message, it.BodyHash, it.MessageID = &line.Message, line.BodyHash, line.MessageID
 	it.Status = cmp.Or(Status(line.Status), StatusUnknown)
-	it.Sent = Sent{From: line.SentFrom, To: line.SentTo}
+	it.Sent = SentBetween{From: line.SentFrom, To: line.SentTo}
 	if err := known("status", it.Status, statuses); err != nil {
 		return Item{Position: it.Position, Err: fmt.Errorf("not a message: %w", err)}
 	}
-	if it.Status == StatusUnknown && it.Sent == (Sent{}) {
+	if it.Status == StatusUnknown && it.Sent == (SentBetween{}) {
 		it.Status, it.Sent = cmp.Or(s.status, StatusUnknown), s.sent
 	}
 	return it

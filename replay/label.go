@@ -31,16 +31,16 @@ const (
 
 var labels = []Label{LabelNew, LabelInside, LabelEdge, LabelOutside}
 
-// Sent is the range of time in which SQS accepted a message: not before From, not after
+// SentBetween is the range of time in which SQS accepted a message: not before From, not after
 // To. A zero From sets no lower bound.
-type Sent struct {
+type SentBetween struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 }
 
 // label returns an item's label at the given time. SQS accepted the item between s.From and
 // s.To or, if s.To is zero, never.
-func (s Sent) label(now time.Time) Label {
+func (s SentBetween) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():
 		return LabelNew
@@ -55,4 +55,4 @@ func (s Sent) label(now time.Time) Label {
 
 // forgottenAt returns the time from which SQS certainly delivers a resent message, because
 // it has forgotten the original send.
-func (s Sent) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }
+func (s SentBetween) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }

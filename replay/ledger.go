@@ -33,5 +33,5 @@ type LedgerEntry struct {
 	MessageID      string    `json:"message_id,omitempty"`
 	SequenceNumber string    `json:"sequence_number,omitempty"`
 
-	Report *Report `json:"report,omitempty"`
+	Report *PlanReport `json:"report,omitempty"`
 }

@@ -1,53 +1,91 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
+	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// LockedError reports that another run has locked the source. No message was sent.
+// LockedError reports that another run uses the source. No message was sent.
 type LockedError struct {
 	Source string
-	Owner  string // name chosen by the other run; may be empty
-	Path   string // path of the lock file
+	Run    string    // the other run's ID, or "" if the store does not say it
+	Until  time.Time // end of the other run's lease, unless that run renews it
 }
 
 func (e *LockedError) Error() string {
-	owner := e.Owner
-	if owner == "" {
-		owner = "a process without a name yet"
-	}
-	return fmt.Sprintf("replay: not run: the source %q is being replayed by %s (lock %s); wait for its end or stop it", e.Source, owner, e.Path)
+	return fmt.Sprintf("replay: not run: the source %q is being replayed by run %q, until %s at least; wait for its end or stop it", e.Source, e.Run, e.Until.Format(time.RFC3339))
 }
 
-// sourceLock is a locked file and a file with the owner's name. Neither file is removed. If
-// one process removed the locked file, another could create and lock a new file of the same
-// name, and both would have a lock.
+// sourceLock is a claim of a source in the store. While the run renews the claim, no other
+// run of the store can use the source. After a crash, the lease ends by itself.
 type sourceLock struct {
-	lock  *flock.Flock
-	owner string // path of the file with the owner's name
+	store idempotency.Store
+	ref   idempotency.Ref
 }
 
-func lockSource(path, source, owner string) (*sourceLock, error) {
-	l := &sourceLock{flock.New(path+".lock", flock.SetPermissions(0o600)), path + ".owner"}
-	locked, err := l.lock.TryLock()
-	if err != nil {
-		return nil, &FileError{l.lock.Path(), 0, "lock", err}
+const (
+	lockLease       = 30 * time.Second
+	operationSource = "replay.source"
+)
+
+// processStart is the same in all tokens of this process, so two runs in one process never
+// succeed each other.
+var processStart = time.Now()
+
+// lockSource claims the source for the run with the given ID.
+func lockSource(ctx context.Context, c *Config, source string) (*sourceLock, error) {
+	claim := idempotency.Claim{
+		Key: idempotency.Key{Scope: "replay", Operation: operationSource, Value: hashOf(source)}, Token: idempotency.NewToken(),
+		Fingerprint: idempotency.FingerprintOf(operationSource + "/1"), Group: c.ID,
+		Terms: idempotency.Terms{Lease: lockLease, TTL: idempotency.Forever, ResendFor: idempotency.Forever},
 	}
-	if !locked {
-		text, _ := os.ReadFile(l.owner) // #nosec G304 -- the owner file; OpenJournal chose its path
-		return nil, &LockedError{source, strings.TrimSpace(string(text)), l.lock.Path()}
+	if c.Owner != "" {
+		claim.Token = idempotency.NewTokenOf(c.Owner, processStart)
 	}
-	if err := os.WriteFile(l.owner, []byte(owner+"\n"), 0o600); err != nil {
-		return nil, errors.Join(&FileError{l.owner, 0, "write the owner", err}, l.lock.Close())
+	for {
+		out, err := c.Store.Claim(ctx, claim)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("replay: not run: lock the source: %w", err)
+		case out.Decision == idempotency.DecisionInProgress:
+			return nil, &LockedError{Source: source, Run: out.Record.Group, Until: out.Record.LeaseUntil}
+		case !out.Decision.Granted():
+			return nil, fmt.Errorf("replay: not run: lock the source: %w", out.Err(claim.Key))
+		}
+		l := &sourceLock{c.Store, out.Ref()}
+		if out.Record.Group == c.ID {
+			return l, nil
+		}
+		// The record names a run that was killed. Replace it.
+		if err := l.end(ctx, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll})); err != nil {
+			return nil, err
+		}
 	}
-	return l, nil
 }
 
-func (l *sourceLock) release() error {
-	return errors.Join(os.WriteFile(l.owner, nil, 0o600), l.lock.Close())
+// keep renews the lock until ctx ends. If this fails, it calls stop.
+func (l *sourceLock) keep(ctx context.Context, stop context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lockLease / 3):
+		}
+		if err := l.store.Extend(ctx, l.ref, lockLease); err != nil && ctx.Err() == nil {
+			stop(fmt.Errorf("replay: keep the lock of the source: %w", err))
+			return
+		}
+	}
+}
+
+// end ends the lock. Nil also means that another run took the lock over.
+func (l *sourceLock) end(ctx context.Context, how idempotency.Ending) error {
+	if err := l.store.Finish(ctx, l.ref, how); err != nil && !errors.Is(err, idempotency.ErrStaleClaim) {
+		return fmt.Errorf("replay: release the lock of the source: %w", err)
+	}
+	return nil
 }

@@ -1,15 +1,12 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"iter"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 var (
@@ -28,20 +26,21 @@ var (
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run")
 )
 
-// world simulates a queue, the disk of a journal and processes that crash, in virtual time.
-// The seed decides everything except the order of goroutines.
+// world simulates a queue, a store and processes that crash, in virtual time. The seed decides
+// everything except the order of goroutines.
 type world struct {
 	t   *testing.T
 	rng *rand.Rand
 
-	mu   sync.Mutex // guards the fields below; SendMessageAsync uses them in other goroutines
+	mu   sync.Mutex // guards the fields below, which several goroutines use
 	dead bool       // the running process has crashed
 	life int        // steps until the process crashes; negative for no crash
 
-	synced, pending []byte // bytes of the journal: already synced, not yet synced
+	idempotency.Memory // outlives the processes
 
 	accepted  map[string]time.Time // time of acceptance, by body
 	delivered []string             // dedupe keys in the order of storage
+	resent    int                  // messages sent again within the window
 	faults    bool
 }
 
@@ -58,66 +57,51 @@ func (w *world) step() bool {
 	return w.dead
 }
 
-// Write writes to the simulated disk. A crash loses any part of the bytes that were written
-// since the last sync.
-func (w *world) Write(p []byte) (int, error) {
-	if w.step() {
-		n := w.rng.IntN(len(p) + 1)
-		w.pending = append(w.pending, p[:n]...)
-		return n, errDead
+// write makes a change of the store. If the process crashes at this moment, the change is made
+// or not.
+func (w *world) write(change func() error) error {
+	w.mu.Lock()
+	dead := w.dead
+	w.mu.Unlock()
+	if dead {
+		return errDead
 	}
-	w.pending = append(w.pending, p...)
-	return len(p), nil
-}
-
-func (w *world) Sync() error {
-	if w.step() { // the crash may come before or after the sync
-		if w.rng.IntN(2) == 0 {
-			w.synced, w.pending = append(w.synced, w.pending...), nil
+	if w.step() {
+		if w.random(2) == 0 {
+			_ = change()
 		}
 		return errDead
 	}
-	w.synced, w.pending = append(w.synced, w.pending...), nil
-	return nil
+	return change()
 }
 
-func (w *world) crash() {
-	switch rest := w.pending; w.rng.IntN(4) {
-	case 0: // keep all unsynced bytes
-		w.synced = append(w.synced, rest...)
-	case 1: // keep the beginning of the unsynced bytes
-		w.synced = append(w.synced, rest[:w.rng.IntN(len(rest)+1)]...)
-	case 2: // set some of the unsynced bytes to zero
-		if len(rest) > 1 {
-			from := w.rng.IntN(len(rest))
-			clear(rest[from : from+1+w.rng.IntN(len(rest)-from)])
-		}
-		w.synced = append(w.synced, rest...)
-	}
-	w.pending = nil
+func (w *world) random(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.IntN(n)
 }
 
-func (w *world) ReadAt(p []byte, at int64) (int, error) {
-	return bytes.NewReader(append(slices.Clone(w.synced), w.pending...)).ReadAt(p, at)
+// Claim implements [idempotency.Store].
+func (w *world) Claim(ctx context.Context, c idempotency.Claim) (out idempotency.Outcome, err error) {
+	err = w.write(func() error { out, err = w.Memory.Claim(ctx, c); return err })
+	return out, err
 }
 
-func (w *world) Truncate(size int64) error {
-	w.synced, w.pending = append(w.synced, w.pending...)[:size], nil
-	return nil
+// Finish implements [idempotency.Store].
+func (w *world) Finish(ctx context.Context, ref idempotency.Ref, e idempotency.Ending) error {
+	return w.write(func() error { return w.Memory.Finish(ctx, ref, e) })
 }
-
-func (w *world) Close() error { return nil }
 
 // SendMessageAsync simulates the producer and SQS. A message takes up to ten seconds. It
 // may be refused, or be stored without an answer.
 func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
 	body, key := m.Body, m.DedupeKey
-	there, back := time.Duration(w.rng.IntN(5000))*time.Millisecond, time.Duration(w.rng.IntN(5000))*time.Millisecond
+	there, back := time.Duration(w.random(5000))*time.Millisecond, time.Duration(w.random(5000))*time.Millisecond
 	chance := 9
 	if w.faults {
-		chance = w.rng.IntN(10)
+		chance = w.random(10)
 	}
-	survives := w.rng.IntN(2) == 0 // whether SQS stores the message when the sender crashes
+	survives := w.random(2) == 0 // whether SQS stores the message when the sender crashes
 	go func() {
 		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
 		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}
@@ -160,6 +144,7 @@ func (w *world) store(body, key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if at, known := w.accepted[body]; known && time.Since(at) < Interval {
+		w.resent++
 		return
 	}
 	w.accepted[body] = time.Now()
@@ -207,8 +192,8 @@ func newFixed(groups, each int) *fixed {
 	return f
 }
 
-// A process may crash at any step, and the disk then loses unsynced bytes. No message is
-// stored twice, every group stays in order, and the report is correct.
+// A process may crash at any step. No message is stored twice, every group stays in order, and
+// the report is correct.
 func TestModel(t *testing.T) {
 	first, n := *modelSeed, 1
 	if first == 0 {
@@ -222,8 +207,8 @@ func TestModel(t *testing.T) {
 		seed := first + uint64(i)
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 0)), accepted: map[string]time.Time{}, faults: true}
-			c, h, r := w.program()
-			crashes, unresolved, resent = crashes+c, unresolved+h, resent+r
+			c, h := w.program()
+			crashes, unresolved, resent = crashes+c, unresolved+h, resent+w.resent
 		})
 		if t.Failed() {
 			t.Fatalf("seed %d: go test -run TestModel -model.seed %d", seed, seed)
@@ -237,7 +222,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func (w *world) program() (crashes, unresolved, resent int) {
+func (w *world) program() (crashes, unresolved int) {
 	s := newFixed(1+w.rng.IntN(5), 1+w.rng.IntN(6))
 	plan, err := NewPlan(context.Background(), s, Options{}, time.Now())
 	require.NoError(w.t, err)
@@ -256,12 +241,6 @@ func (w *world) program() (crashes, unresolved, resent int) {
 			w.t.Errorf("%d items remain after a run that ended", r.Remaining)
 		}
 		w.check(plan, results)
-		resent = 0
-		for _, res := range results {
-			if res.Tried && res.Label == LabelInside {
-				resent++
-			}
-		}
 		if calm && len(w.delivered) == before {
 			idle++
 		}
@@ -271,24 +250,19 @@ func (w *world) program() (crashes, unresolved, resent int) {
 		}
 		time.Sleep([]time.Duration{0, time.Second, time.Minute, 4 * time.Minute, ResendFor, Interval, time.Hour}[w.rng.IntN(7)])
 	}
-	return crashes, unresolved, resent
+	return crashes, unresolved
 }
 
 // run runs the plan in a process that may crash or be interrupted, and returns the
 // reports of Run and ReadReport.
-func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
-	var report Report
-	interrupted := false
-	j, err := recoverJournal("journal", w)
-	if err == nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		if w.faults && w.rng.IntN(4) == 0 { // the context ends during the run
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(w.rng.IntN(30_000))*time.Millisecond)
-		}
-		report, err = Run(ctx, plan, Config{Source: s, Sender: w, Journal: j, InFlight: 1 + w.rng.IntN(6)})
-		interrupted = ctx.Err() != nil
-		cancel()
+func (w *world) run(plan *Plan, s Source) (_ PlanReport, _ []ItemResult, ended bool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if w.faults && w.rng.IntN(4) == 0 { // the context ends during the run
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(w.rng.IntN(30_000))*time.Millisecond)
 	}
+	report, err := Run(ctx, plan, Config{Source: s, Sender: w, Store: w, InFlight: 1 + w.rng.IntN(6)})
+	interrupted := ctx.Err() != nil
+	cancel()
 	if interrupted && !w.dead {
 		require.ErrorIs(w.t, err, context.DeadlineExceeded)
 	} else if !w.dead {
@@ -298,24 +272,22 @@ func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	time.Sleep(20 * time.Second) // until all messages in transit have arrived
 	synctest.Wait()
 	died, now := w.dead, time.Time{}
-	if died {
-		w.crash()
-	}
 	if died || interrupted {
 		now = time.Now()
 	}
 	w.dead, w.life = false, -1
-	j, err = recoverJournal("journal", w)
-	require.NoError(w.t, err)
-	after, results, err := ReadReport(context.Background(), plan, j, now)
+	after, results, err := ReadReport(context.Background(), plan, w, now)
 	require.NoError(w.t, err)
 	if !died && !interrupted {
-		assert.Equal(w.t, report, after, "the journal says what the run said")
+		assert.Equal(w.t, report, after, "the store says what the run said")
+	}
+	if died {
+		time.Sleep(lockLease)
 	}
 	return after, results, died || interrupted
 }
 
-func (w *world) check(plan *Plan, results []Result) {
+func (w *world) check(plan *Plan, results []ItemResult) {
 	position := map[string]int{}
 	for _, it := range plan.Items {
 		position[it.DedupeKey] = it.Number
@@ -340,7 +312,7 @@ func (w *world) check(plan *Plan, results []Result) {
 		case OutcomeFailed:
 			assert.Zero(w.t, n, "%s is %v", r.Item.DedupeKey, r.Outcome)
 		case OutcomeSkipped, OutcomeNone:
-			if !r.Tried {
+			if r.Label == "" {
 				assert.Zero(w.t, n, "%s was not tried", r.Item.DedupeKey)
 			}
 		case OutcomeUnresolved:
@@ -349,5 +321,3 @@ func (w *world) check(plan *Plan, results []Result) {
 		}
 	}
 }
-
-var _ io.ReaderAt = (*world)(nil)

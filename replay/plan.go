@@ -125,10 +125,10 @@ type PlannedItem struct {
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
-	Status    Status    `json:"status"`
-	Time      time.Time `json:"time,omitzero"` // latest send time, or else event time; for Filter
-	Sent      Sent      `json:"sent,omitzero"`
-	MessageID string    `json:"message_id,omitempty"`
+	Status    Status      `json:"status"`
+	Time      time.Time   `json:"time,omitzero"` // latest send time, or else event time; for Filter
+	Sent      SentBetween `json:"sent,omitzero"`
+	MessageID string      `json:"message_id,omitempty"`
 
 	// Label says how SQS would treat the item at the time Plan.Made.
 	Label  Label  `json:"label"`
@@ -197,7 +197,7 @@ func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Pla
 			continue
 		}
 		if item.Status == StatusPending {
-			item.Sent = Sent{}
+			item.Sent = SentBetween{}
 		} else if item.Sent.To.IsZero() {
 			item.Sent.To = p.Made
 		}
@@ -240,7 +240,7 @@ func (o *Options) checkWords() error {
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
-		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
+		Sent: SentBetween{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
 		// Each field has the value of the source's record or, if that value is empty, the
 		// value of the message (set below). A run sends only a message with these values. It
 		// does not compare an empty dedupe key.

@@ -34,7 +34,7 @@ func TestLabels(t *testing.T) {
 		{replay.Interval + replay.Margin, replay.LabelOutside},
 		{24 * time.Hour, replay.LabelOutside},
 	} {
-		assert.Equal(t, tc.want, replay.Sent{From: noon, To: noon}.Label(noon.Add(tc.after)), "%v", tc.after)
+		assert.Equal(t, tc.want, replay.SentBetween{From: noon, To: noon}.Label(noon.Add(tc.after)), "%v", tc.after)
 		if tc.after < 0 {
 			continue
 		}
@@ -57,19 +57,19 @@ func TestLabels(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
+	assert.Equal(t, replay.LabelNew, replay.SentBetween{}.Label(noon))
 	// SQS accepted the message at an unknown time between 11:00 and 12:00.
-	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
+	wide := replay.SentBetween{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
-	assert.Equal(t, replay.LabelEdge, replay.Sent{To: noon}.Label(noon.Add(time.Minute)))
+	assert.Equal(t, replay.LabelEdge, replay.SentBetween{To: noon}.Label(noon.Add(time.Minute)))
 }
 
 func TestPlan(t *testing.T) {
-	lines := []replay.Line{
+	lines := []replay.MessageLine{
 		line(t, "pending", "a"),
-		line(t, "unknown", "a", func(l *replay.Line) { l.Status = replay.StatusUnknown }),
-		line(t, "discarded", "a", func(l *replay.Line) { l.Status = replay.StatusDiscarded }),
+		line(t, "unknown", "a", func(l *replay.MessageLine) { l.Status = replay.StatusUnknown }),
+		line(t, "discarded", "a", func(l *replay.MessageLine) { l.Status = replay.StatusDiscarded }),
 		line(t, "delivered-inside", "b", deliveredAt(noon.Add(-time.Minute))),
 		line(t, "delivered-edge", "b", deliveredAt(noon.Add(-5*time.Minute))),
 		line(t, "delivered-outside", "b", deliveredAt(noon.Add(-time.Hour))),
@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	lines := []replay.Line{
+	lines := []replay.MessageLine{
 		line(t, "a", "g", deliveredAt(noon)),
 		line(t, "b", "g", deliveredAt(noon.Add(time.Hour))),
 		line(t, "c", "h", doubtAt(noon.Add(2*time.Hour))),
@@ -152,46 +152,46 @@ func TestFilters(t *testing.T) {
 // NewPlan joins the statuses of a message's lines before it applies the filter. If two
 // different messages have the same dedupe key, one of them becomes a conflict.
 func TestFold(t *testing.T) {
-	other := func(l *replay.Line) {
+	other := func(l *replay.MessageLine) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})
 		require.NoError(t, err)
 		l.Message, l.BodyHash = *m, ""
 	}
-	elsewhere := func(l *replay.Line) { l.Group = "elsewhere" }
+	elsewhere := func(l *replay.MessageLine) { l.Group = "elsewhere" }
 	for name, tc := range map[string]struct {
-		lines []replay.Line
+		lines []replay.MessageLine
 		want  []string
 	}{
 		"not stored, then delivered": {
-			[]replay.Line{line(t, "a", "g"), line(t, "a", "g", deliveredAt(noon.Add(-time.Hour)))},
+			[]replay.MessageLine{line(t, "a", "g"), line(t, "a", "g", deliveredAt(noon.Add(-time.Hour)))},
 			[]string{"a outside skip delivered", "a outside skip delivered"},
 		},
 		"in doubt, then not stored": {
-			[]replay.Line{line(t, "a", "g", doubtAt(noon.Add(-time.Minute))), line(t, "a", "g")},
+			[]replay.MessageLine{line(t, "a", "g", doubtAt(noon.Add(-time.Minute))), line(t, "a", "g")},
 			[]string{"a inside send", "a inside skip repeated"},
 		},
 		"twice": {
-			[]replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "a", "g")},
+			[]replay.MessageLine{line(t, "a", "g"), line(t, "b", "g"), line(t, "a", "g")},
 			[]string{"a new send", "b new send", "a new skip repeated"},
 		},
 		"another body": {
-			[]replay.Line{line(t, "a", "g"), line(t, "a", "g", other), line(t, "b", "h")},
+			[]replay.MessageLine{line(t, "a", "g"), line(t, "a", "g", other), line(t, "b", "h")},
 			[]string{"a new send", "a new conflict another message of the source has its dedupe key", "b new send"},
 		},
 		"another body that was delivered": {
-			[]replay.Line{line(t, "a", "g"), line(t, "a", "g", deliveredAt(noon.Add(-time.Hour)), other)},
+			[]replay.MessageLine{line(t, "a", "g"), line(t, "a", "g", deliveredAt(noon.Add(-time.Hour)), other)},
 			[]string{"a new conflict another message of the source has its dedupe key", "a outside skip delivered"},
 		},
 		"another group": {
-			[]replay.Line{line(t, "a", "g"), line(t, "a", "g", elsewhere)},
+			[]replay.MessageLine{line(t, "a", "g"), line(t, "a", "g", elsewhere)},
 			[]string{"a new send", "a new conflict another message of the source has its dedupe key"},
 		},
 		"bounds": {
-			[]replay.Line{line(t, "a", "g", doubtAt(noon.Add(-time.Minute))), line(t, "a", "g", doubtAt(noon.Add(-10*time.Minute)))},
+			[]replay.MessageLine{line(t, "a", "g", doubtAt(noon.Add(-time.Minute))), line(t, "a", "g", doubtAt(noon.Add(-10*time.Minute)))},
 			[]string{"a edge unresolved it may have been stored, and SQS may have forgotten it", "a edge skip repeated"},
 		},
 		"no bounds": {
-			[]replay.Line{line(t, "a", "g", doubtAt(noon.Add(-time.Hour))), line(t, "a", "g", func(l *replay.Line) { l.Status = replay.StatusInDoubt })},
+			[]replay.MessageLine{line(t, "a", "g", doubtAt(noon.Add(-time.Hour))), line(t, "a", "g", func(l *replay.MessageLine) { l.Status = replay.StatusInDoubt })},
 			[]string{"a edge unresolved it may have been stored, and SQS may have forgotten it", "a edge skip repeated"},
 		},
 	} {
@@ -228,7 +228,7 @@ func TestPlanText(t *testing.T) {
 	assert.Equal(t, plan, again)
 
 	full := bytes.SplitAfter(text, []byte("\n"))
-	var wrong *replay.FileError
+	var wrong *replay.PlanError
 	for name, changed := range map[string][]byte{
 		"empty":     nil,
 		"cut off":   text[:len(text)/2],

@@ -78,7 +78,7 @@ func (p *Plan) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// ReadPlan reads the output of [Plan.Write]. It returns a [*FileError] for a changed or
+// ReadPlan reads the output of [Plan.Write]. It returns a [*PlanError] for a changed or
 // incomplete plan.
 func ReadPlan(r io.Reader) (*Plan, error) {
 	d := &planReader{lines: bufio.NewReaderSize(r, maxPlanLine), sum: sha256.New()}
@@ -91,14 +91,14 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 		return nil, err
 	}
 	if head.Version != planVersion {
-		return nil, &FileError{"plan", d.line, fmt.Sprintf("replay_plan is %d, want %d; make the plan again", head.Version, planVersion), nil}
+		return nil, &PlanError{d.line, fmt.Sprintf("replay_plan is %d, want %d; make the plan again", head.Version, planVersion), nil}
 	}
 	p := &Plan{Source: head.Source, Made: head.Made, Options: head.Options, Excluded: head.Excluded}
 	if err := p.Options.checkWords(); err != nil {
-		return nil, &FileError{"plan", d.line, "not a line of a plan", err}
+		return nil, &PlanError{d.line, "not a line of a plan", err}
 	}
 	if p.Source == "" {
-		return nil, &FileError{"plan", d.line, "the source has no name", nil}
+		return nil, &PlanError{d.line, "the source has no name", nil}
 	}
 	for {
 		before := d.sum.Sum(nil)
@@ -113,10 +113,10 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 			}
 			p.ID = hex.EncodeToString(before)
 			if end.Items != len(p.Items) || end.ID != p.ID {
-				return nil, &FileError{"plan", d.line, "the items are not those that were written; make the plan again", nil}
+				return nil, &PlanError{d.line, "the items are not those that were written; make the plan again", nil}
 			}
 			if rest, err := d.lines.ReadByte(); err == nil {
-				return nil, &FileError{"plan", d.line + 1, fmt.Sprintf("there is more after the end: %q", rest), nil}
+				return nil, &PlanError{d.line + 1, fmt.Sprintf("there is more after the end: %q", rest), nil}
 			}
 			return p, nil
 		}
@@ -125,10 +125,10 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 			return nil, err
 		}
 		if err := item.checkWords(); err != nil {
-			return nil, &FileError{"plan", d.line, "not a line of a plan", err}
+			return nil, &PlanError{d.line, "not a line of a plan", err}
 		}
 		if item.Number != len(p.Items) {
-			return nil, &FileError{"plan", d.line, fmt.Sprintf("the item has the number %d, want %d", item.Number, len(p.Items)), nil}
+			return nil, &PlanError{d.line, fmt.Sprintf("the item has the number %d, want %d", item.Number, len(p.Items)), nil}
 		}
 		p.Items = append(p.Items, item)
 	}
@@ -146,11 +146,11 @@ func (d *planReader) read() ([]byte, error) {
 	d.line++
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, &FileError{"plan", d.line, fmt.Sprintf("longer than %d bytes", maxPlanLine), nil}
+		return nil, &PlanError{d.line, fmt.Sprintf("longer than %d bytes", maxPlanLine), nil}
 	case errors.Is(err, io.EOF):
-		return nil, &FileError{"plan", d.line, "the plan is cut off; make it again", nil}
+		return nil, &PlanError{d.line, "the plan is cut off; make it again", nil}
 	case err != nil:
-		return nil, &FileError{"plan", d.line, "read", err}
+		return nil, &PlanError{d.line, "read", err}
 	}
 	d.sum.Write(line)
 	return line, nil
@@ -162,14 +162,32 @@ func (d *planReader) decode(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return &FileError{"plan", d.line, "not a line of a plan", err}
+		return &PlanError{d.line, "not a line of a plan", err}
 	}
 	again, err := json.Marshal(v)
 	if err != nil {
-		return &FileError{"plan", d.line, "not a line of a plan", err}
+		return &PlanError{d.line, "not a line of a plan", err}
 	}
 	if !bytes.Equal(again, line[:len(line)-1]) {
-		return &FileError{"plan", d.line, "not as Plan.Write writes it; make the plan again", nil}
+		return &PlanError{d.line, "not as Plan.Write writes it; make the plan again", nil}
 	}
 	return nil
 }
+
+// PlanError reports an unusable plan.
+type PlanError struct {
+	Line int // from 1
+	Rule string
+	Err  error // may be nil
+}
+
+func (e *PlanError) Error() string {
+	text := fmt.Sprintf("replay: plan: line %d: %s", e.Line, e.Rule)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *PlanError) Unwrap() error { return e.Err }

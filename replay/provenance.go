@@ -13,14 +13,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Bodies returns the body with the given SHA-256 in hexadecimal; ok is false if there is
-// none. Only one goroutine at a time calls Bodies.
-type Bodies func(ctx context.Context, hash string) (body string, ok bool, err error)
+// FindBody returns the body with the given SHA-256 in hexadecimal; ok is false if there is
+// none. Only one goroutine at a time calls it.
+type FindBody func(ctx context.Context, hash string) (body string, ok bool, err error)
 
 type provenance struct {
 	name    string
 	records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error]
-	bodies  Bodies
+	bodies  FindBody
 }
 
 // NewProvenance returns a source of the messages in a producer's provenance records (see
@@ -30,7 +30,7 @@ type provenance struct {
 //
 // A recent item has [LabelEdge], never [LabelInside]. SQS may have accepted the message
 // long before the recorded time of the outcome, and may have forgotten it.
-func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
+func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies FindBody) Source {
 	return &provenance{name, records, bodies}
 }
 

@@ -25,7 +25,7 @@ type QueueConfig struct {
 	QueueURL string
 
 	// Sender is a producer for the target queue. The producer's Config.Store records the
-	// messages of the run, as a journal does. Without a store, a killed run may send a
+	// messages of the run. Without a store, a killed run may send a
 	// message again after five minutes.
 	//
 	// Set the producer's StoreConfig.Client to the result of [QueueClient]. The run then
@@ -229,7 +229,7 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 	msg.Attributes = map[string]string{}
 	for name, a := range m.Attributes {
 		switch name {
-		case consumer.AttributeReason, consumer.AttributeKey, consumer.AttributeFrom, consumer.AttributeAttempts:
+		case consumer.AttributeReason, consumer.AttributeKey, consumer.AttributeFrom, consumer.AttributeAttempts, sqsfifo.ReplayAttribute:
 			continue
 		}
 		if a.StringValue == nil {
@@ -237,28 +237,11 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 		}
 		msg.Attributes[name] = *a.StringValue
 	}
-	msg.Attributes[sqsfifo.ReplayAttribute] = r.ID
-	receipt, err := r.send(ctx, msg)
-	var violation *sqsfifo.ViolationError
-	if errors.As(err, &violation) {
-		// The replay attribute may have exceeded a limit of SQS.
-		delete(msg.Attributes, sqsfifo.ReplayAttribute)
-		receipt, err = r.send(ctx, msg)
-	}
+	receipt, err := sendAndWait(ctx, r.Sender, msg, r.ID)
 	if err != nil && ctx.Err() != nil {
 		return err // the run is ending; the message becomes visible again without an outcome
 	}
 	return r.end(result, receipt, err)
-}
-
-func (r *queueRun) send(ctx context.Context, m *sqsfifo.Message) (receipt sqsfifo.Receipt, err error) {
-	done := make(chan struct{})
-	r.Sender.SendMessageAsync(ctx, m, func(got sqsfifo.Receipt, gotErr error) {
-		receipt, err = got, gotErr
-		close(done)
-	})
-	<-done
-	return receipt, err
 }
 
 func (r *queueRun) end(result QueueResult, receipt sqsfifo.Receipt, err error) error {

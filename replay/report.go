@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Report has the results of all runs of a plan so far.
-type Report struct {
+// PlanReport has the results of all runs of a plan so far.
+type PlanReport struct {
 	Plan   string `json:"plan"`
 	Source string `json:"source"`
 	Run    string `json:"run"` // the last run
@@ -39,7 +39,7 @@ type Report struct {
 
 	// StoppedGroups is the number of message groups with an item in Conflict, Drift,
 	// Unresolved or Failed. The next run tries these items again. For an item that stops
-	// its group again, an operator can call [Resolve].
+	// its group again, see [Config].GiveUp.
 	StoppedGroups int `json:"stopped_groups"`
 
 	// Labels counts the tried items by two labels: the label in the plan and the label at
@@ -56,20 +56,20 @@ type LabelCount struct {
 
 // ReportError reports that the numbers of a report do not add up. The report is
 // unreliable.
-type ReportError struct{ Report Report }
+type ReportError struct{ Report PlanReport }
 
 func (e *ReportError) Error() string {
 	r := &e.Report
-	return fmt.Sprintf("replay: the report does not add up: %d planned, but %d sent + %d suppressed + %d skipped + %d conflict + %d drift + %d unresolved + %d failed + %d remaining = %d; this is a defect, keep the journal",
+	return fmt.Sprintf("replay: the report does not add up: %d planned, but %d sent + %d suppressed + %d skipped + %d conflict + %d drift + %d unresolved + %d failed + %d remaining = %d; this is a defect, keep the store",
 		r.Planned, r.Sent, r.Suppressed, r.Skipped, r.Conflict, r.Drift, r.Unresolved, r.Failed, r.Remaining, r.sum())
 }
 
-func (r *Report) sum() int {
+func (r *PlanReport) sum() int {
 	return r.Sent + r.Suppressed + r.Skipped + r.Conflict + r.Drift + r.Unresolved + r.Failed + r.Remaining
 }
 
 // check returns a [*ReportError] unless the counts add up to the planned items.
-func (r Report) check() error {
+func (r PlanReport) check() error {
 	reasons := 0
 	for _, n := range r.SkippedFor {
 		reasons += n
@@ -81,42 +81,41 @@ func (r Report) check() error {
 }
 
 // Complete reports whether another run would have no item to send.
-func (r Report) Complete() bool {
+func (r PlanReport) Complete() bool {
 	return r.Planned == r.Sent+r.Suppressed+r.Skipped-r.SkippedFor[reasonGroupStopped]
 }
 
-// Result is the outcome of one item.
-type Result struct {
+// ItemResult is the outcome of one item.
+type ItemResult struct {
 	Item *PlannedItem
 	// Outcome is OutcomeNone in two cases: no run has reached the item yet, or the next run
 	// will send it again.
 	Outcome Outcome
 
-	// Label is the label computed at the send. It is empty unless Tried is true.
+	// Label is the label at the time of the first send. It is empty if no run has tried to
+	// send the item.
 	Label Label
-	Tried bool
 
 	Reason                    string
 	MessageID, SequenceNumber string
 }
 
 // ReadReport returns the report of a plan at the given time, and the result of each item in
-// plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
-// first run.
+// plan order. The store is that of the runs; nil means that no run has begun.
 //
 // During a run, or after a killed run, an item may have been sent without an answer. For the
 // time [ResendFor] such an item counts in Remaining, because a run may send it again. Later
 // it counts in Unresolved.
-func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
-	h, err := readHistory(ctx, plan, j)
+func ReadReport(ctx context.Context, plan *Plan, store idempotency.Store, now time.Time) (PlanReport, []ItemResult, error) {
+	h, err := readHistory(ctx, plan, store)
 	if err != nil {
-		return Report{}, nil, err
+		return PlanReport{}, nil, err
 	}
 	t := tally(plan, h, now)
-	results := make([]Result, len(plan.Items))
+	results := make([]ItemResult, len(plan.Items))
 	for i := range results {
 		p := &h.items[i]
-		results[i] = Result{&plan.Items[i], t.outcomes[i], p.label, p.tried, t.reasons[i], p.messageID, p.sequence}
+		results[i] = ItemResult{&plan.Items[i], t.outcomes[i], p.label(&plan.Items[i]), t.reasons[i], p.messageID, p.sequence}
 	}
 	return t.report, results, t.report.check()
 }
@@ -125,7 +124,7 @@ func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Rep
 type tallied struct {
 	outcomes []Outcome
 	reasons  []string
-	report   Report
+	report   PlanReport
 }
 
 // tally computes the outcomes at the given time. With the zero time, every item in doubt is
@@ -133,7 +132,7 @@ type tallied struct {
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),
-		report: Report{Plan: plan.ID, Source: plan.Source, Run: h.lastRun, Runs: h.runs, Planned: len(plan.Items), SkippedFor: map[string]int{}},
+		report: PlanReport{Plan: plan.ID, Source: plan.Source, Run: h.lastRun, Runs: h.runs, Planned: len(plan.Items), SkippedFor: map[string]int{}},
 	}
 	stopped := map[string]bool{}
 	counts := map[[2]Label]int{}
@@ -147,8 +146,8 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 		case o.Stops():
 			stopped[item.Group] = true
 		}
-		if p.tried {
-			counts[[2]Label{item.Label, p.label}]++
+		if l := p.label(item); l != "" {
+			counts[[2]Label{item.Label, l}]++
 		}
 		t.outcomes[i], t.reasons[i] = o, reason
 		*r.count(o)++
@@ -165,7 +164,7 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 	return t
 }
 
-func (r *Report) count(o Outcome) *int {
+func (r *PlanReport) count(o Outcome) *int {
 	switch o {
 	case OutcomeSent:
 		return &r.Sent
@@ -190,16 +189,12 @@ func (r *Report) count(o Outcome) *int {
 // stopped the group.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
-	case p.groupContinues():
-		return p.outcome, p.reason
-	case !p.doubtSince.IsZero() && p.resendable(now):
+	case p.resendable(now), p.resolved:
 		return OutcomeNone, ""
-	case !p.doubtSince.IsZero():
-		return OutcomeUnresolved, cmp.Or(p.reason, "it was sent at "+p.doubtSince.Format(time.RFC3339)+" and has no answer")
+	case p.outcome == OutcomeUnresolved:
+		return OutcomeUnresolved, cmp.Or(p.reason, item.Reason, "it was sent at "+p.at.Format(time.RFC3339)+" and has no answer")
 	case p.outcome != OutcomeNone:
 		return p.outcome, p.reason
-	case p.resolution == idempotency.ResolutionNoEffect:
-		return OutcomeNone, ""
 	}
 	switch item.Action {
 	case ActionSkip:

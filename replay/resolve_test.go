@@ -30,7 +30,7 @@ func TestDryRun(t *testing.T) {
 	s := sourceOf(t, lines...)
 	plan := newPlan(t, s, replay.Options{Redeliver: true}, noon)
 	clock := func() time.Time { return noon }
-	for _, j := range []*replay.Journal{nil, replay.NewMemoryJournal().Journal} {
+	for _, j := range []idempotency.Store{nil, new(idempotency.Memory)} {
 		before := len(q.Messages())
 		steps, err := replay.DryRun(t.Context(), plan, j, noon)
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestDryRun(t *testing.T) {
 			assert.Equal(t, want, dryAfter(t, plan, noon))
 			continue
 		}
-		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Now: clock, Journal: j})
+		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Now: clock, Store: j})
 		assert.Equal(t, want, sent(t, q))
 		assert.Equal(t, 1, report.Drift)
 		steps, err = replay.DryRun(t.Context(), plan, j, noon)
@@ -60,7 +60,7 @@ func TestDryRun(t *testing.T) {
 }
 
 func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]string {
-	steps, err := replay.DryRun(t.Context(), plan, replay.NewMemoryJournal().Journal, now)
+	steps, err := replay.DryRun(t.Context(), plan, new(idempotency.Memory), now)
 	require.NoError(t, err)
 	out := map[string][]string{}
 	for _, s := range steps {
@@ -108,53 +108,70 @@ func TestDoubtThatGrowsOld(t *testing.T) {
 		plan := newPlan(t, s, replay.Options{}, time.Now())
 		time.Sleep(replay.ResendFor)
 		q := newQueue(t)
-		j := replay.NewMemoryJournal()
-		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
+		j := new(idempotency.Memory)
+		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Store: j})
 		assert.Equal(t, []int{0, 1, 1}, []int{report.Sent, report.Unresolved, report.Skipped})
 		assert.Empty(t, q.Messages())
 
 		// An operator resolves the item, and then the next run sends it.
-		require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, idempotency.ResolutionNoEffect, time.Now()))
-		require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 1, idempotency.ResolutionNoEffect, time.Now()), replay.ErrNotStopped)
-		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
+		resolve(t, j, plan, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll}))
+		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Store: j})
 		assert.Equal(t, 2, report.Sent)
 	})
 }
 
-// An unresolved item has stopped its group. After a call of Resolve the group continues.
-// The item then counts as suppressed (ResolutionTookEffect) or skipped (ResolutionGiveUp),
-// or the next run sends it (ResolutionNoEffect).
+// resolve records the outcome of the one unresolved item of a plan, as "sqsfifo keys resolve"
+// does.
+func resolve(t *testing.T, store idempotency.Store, plan *replay.Plan, e idempotency.Ending) {
+	t.Helper()
+	n := 0
+	for r, err := range store.Scan(t.Context(), idempotency.Filter{Scope: replay.StoreScope(plan), Statuses: []idempotency.Status{idempotency.StatusRunning}}) {
+		require.NoError(t, err)
+		n++
+		require.NoError(t, idempotency.Resolve(t.Context(), store, r, e))
+	}
+	require.Equal(t, 1, n)
+}
+
+// An unresolved item has stopped its group. After an operator's decision the group continues.
+// The item then counts as suppressed (it took effect) or skipped (it is given up), or the next
+// run sends it (it had no effect).
 func TestResolve(t *testing.T) {
-	for v, want := range map[idempotency.Resolution]replay.Report{
-		idempotency.ResolutionTookEffect: {Sent: 1, Suppressed: 1},
-		idempotency.ResolutionGiveUp:     {Sent: 1, Skipped: 1},
-		idempotency.ResolutionNoEffect:   {Sent: 2},
+	for how, c := range map[string]struct {
+		ending idempotency.Ending
+		giveUp []int
+		want   replay.PlanReport
+		reason string
+	}{
+		"took effect": {idempotency.Completed(idempotency.Result{}), nil, replay.PlanReport{Sent: 1, Suppressed: 1}, "resolved: took_effect"},
+		"give up":     {idempotency.Ending{}, []int{0}, replay.PlanReport{Sent: 1, Skipped: 1}, "given up"},
+		"no effect":   {idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "asked the consumer"}), nil, replay.PlanReport{Sent: 2}, ""},
 	} {
-		t.Run(string(v), func(t *testing.T) {
+		t.Run(how, func(t *testing.T) {
 			q := newQueue(t)
 			s := sourceOf(t, line(t, "a", "g", doubtAt(noon)), line(t, "b", "g"))
 			plan := newPlan(t, s, replay.Options{}, noon.Add(time.Hour))
-			j := replay.NewMemoryJournal()
-			c := replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal}
-			run(t, plan, c)
-			require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, v, noon))
-			if v != idempotency.ResolutionNoEffect {
-				require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 0, v, noon), replay.ErrNotStopped)
+			j := new(idempotency.Memory)
+			r := replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Store: j}
+			report := run(t, plan, r)
+			assert.Equal(t, []int{1, 1}, []int{report.Unresolved, report.Skipped})
+			if r.GiveUp = c.giveUp; c.giveUp == nil {
+				resolve(t, j, plan, c.ending)
 			}
-			report := run(t, plan, c)
-			assert.Equal(t, []int{want.Sent, want.Suppressed, want.Skipped}, []int{report.Sent, report.Suppressed, report.Skipped})
-			assert.True(t, report.Complete())
-			_, results, err := replay.ReadReport(t.Context(), plan, j.Journal, noon)
+			report, _, err := replay.ReadReport(t.Context(), plan, j, noon)
 			require.NoError(t, err)
-			if v != idempotency.ResolutionNoEffect {
-				assert.Equal(t, "resolved: "+string(v), results[0].Reason)
+			assert.Equal(t, how == "give up", report.Unresolved == 1, "nothing stops the group after a decision in the store")
+			for range 2 { // the second run, too, knows what was given up
+				report = run(t, plan, r)
+				assert.Equal(t, []int{c.want.Sent, c.want.Suppressed, c.want.Skipped}, []int{report.Sent, report.Suppressed, report.Skipped})
+				assert.True(t, report.Complete())
+				r.GiveUp = nil
 			}
+			_, results, err := replay.ReadReport(t.Context(), plan, j, noon)
+			require.NoError(t, err)
+			assert.Equal(t, c.reason, results[0].Reason)
 		})
 	}
-	s := sourceOf(t, line(t, "a", "g"))
-	plan := newPlan(t, s, replay.Options{}, noon)
-	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 0, "later", noon), `invalid Resolution: "later"`)
-	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 7, idempotency.ResolutionGiveUp, noon), "no item 7")
 }
 
 // Run refuses an invalid Config, and the source or journal of another plan. NewPlan refuses
@@ -164,15 +181,14 @@ func TestRefusals(t *testing.T) {
 	plan := newPlan(t, s, replay.Options{}, noon)
 	q := newQueue(t)
 	sender := newProducer(t, q, q.URL())
-	good := replay.Config{Source: s, Sender: sender, Journal: replay.NewMemoryJournal().Journal}
+	good := replay.Config{Source: s, Sender: sender, Store: new(idempotency.Memory)}
 	for field, change := range map[string]func(*replay.Config){
 		"Source":            func(c *replay.Config) { c.Source = replay.NewJSONLines("other", strings.NewReader(""), 0) },
 		"Sender":            func(c *replay.Config) { c.Sender = nil },
-		"Journal":           func(c *replay.Config) { c.Journal = nil },
+		"Store":             func(c *replay.Config) { c.Store = nil },
 		"MessagesPerSecond": func(c *replay.Config) { c.MessagesPerSecond = -1 },
-		"Calls":             func(c *replay.Config) { c.CallsPerSecond = 1 },
 		"InFlight":          func(c *replay.Config) { c.InFlight = -1 },
-		"BytesInFlight":     func(c *replay.Config) { c.BytesInFlight = -1 },
+		"GiveUp":            func(c *replay.Config) { c.GiveUp = []int{1} },
 		"ID":                func(c *replay.Config) { c.ID = strings.Repeat("x", 129) },
 	} {
 		c := good
@@ -184,10 +200,6 @@ func TestRefusals(t *testing.T) {
 	}
 	_, err := replay.Run(t.Context(), nil, good)
 	require.Error(t, err)
-	other := newPlan(t, s, replay.Options{}, noon.Add(1))
-	run(t, other, good)
-	_, err = replay.Run(t.Context(), plan, good)
-	require.ErrorContains(t, err, "one journal for each plan")
 	_, err = replay.NewPlan(t.Context(), nil, replay.Options{}, noon)
 	require.ErrorContains(t, err, "nil source")
 	_, err = replay.NewPlan(t.Context(), replay.NewJSONLines("", strings.NewReader(""), 0), replay.Options{}, noon)

@@ -32,8 +32,8 @@ func TestRun(t *testing.T) {
 	lines[0].Attributes = map[string]string{"region": "ks"}
 	s := sourceOf(t, lines...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())
-	j := replay.NewMemoryJournal()
-	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal, ID: "run-1", InFlight: 3})
+	j := new(idempotency.Memory)
+	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Store: j, ID: "run-1", InFlight: 3})
 	assert.Equal(t, 210, report.Sent)
 	assert.True(t, report.Complete())
 	assert.Equal(t, []replay.LabelCount{{Planned: replay.LabelNew, AtSend: replay.LabelNew, Items: 210}}, report.Labels)
@@ -51,42 +51,31 @@ func TestRun(t *testing.T) {
 	assert.NotContains(t, lines[0].Attributes, sqsfifo.ReplayAttribute)
 
 	// Another run with the same plan and journal sends nothing.
-	report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
+	report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Store: j})
 	assert.Equal(t, 210, report.Sent)
 	assert.Equal(t, 2, report.Runs)
 	assert.Len(t, q.Messages(), 210)
 	assert.Empty(t, q.Suppressed())
 }
 
-// The journal records each item before its send. Each group has at most one recorded item
+// The store has a record of each item before its send. Each group has at most one item
 // without an outcome.
 func TestRecordedBeforeSent(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())
-	j := replay.NewMemoryJournal()
+	j := new(idempotency.Memory)
 	p := newProducer(t, q, q.URL())
-	run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
-		open := map[string]int{}
-		for _, entry := range j.All() {
-			if entry.Kind == replay.EntryBegin {
-				continue
-			}
-			item := plan.Items[entry.Item]
-			switch entry.Kind {
-			case replay.EntryTry:
-				if _, twice := open[item.Group]; twice {
-					t.Errorf("group %s has two items without an outcome", item.Group)
-				}
-				open[item.Group] = entry.Item
-			case replay.EntryEnd:
-				delete(open, item.Group)
+	run(t, plan, replay.Config{Source: s, Store: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		open := 0
+		for r, err := range j.Scan(ctx, idempotency.Filter{Scope: replay.StoreScope(plan), Statuses: []idempotency.Status{idempotency.StatusRunning}}) {
+			assert.NoError(t, err)
+			if r.Group == m.Group {
+				open++
+				assert.True(t, strings.HasSuffix(r.Key.Value, " "+m.DedupeKey), "%s is sent under the record %s", m.DedupeKey, r.Key.Value)
 			}
 		}
-		at, marked := open[m.Group]
-		if !marked || plan.Items[at].DedupeKey != m.DedupeKey {
-			t.Errorf("%s is sent without an entry", m.DedupeKey)
-		}
+		assert.Equal(t, 1, open, "records of group %s without an outcome", m.Group)
 		return sendAndWait(ctx, p, m)
 	})})
 	assert.Len(t, q.Messages(), 100)
@@ -100,15 +89,15 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 			q := newQueue(t)
 			s := sourceOf(t, many(t, 4, 10)...)
 			plan := newPlan(t, s, replay.Options{}, time.Now())
-			j := replay.NewMemoryJournal()
+			j := new(idempotency.Memory)
 			p := newProducer(t, q, q.URL())
-			report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			report := run(t, plan, replay.Config{Source: s, Store: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 				if m.DedupeKey == "g002-0004" {
 					return sqsfifo.Receipt{}, failure(m)
 				}
 				return sendAndWait(ctx, p, m)
 			})})
-			want := replay.Report{
+			want := replay.PlanReport{
 				Plan: plan.ID, Source: plan.Source, Run: report.Run, Runs: 1, Planned: 40, Sent: 34, Skipped: 5, StoppedGroups: 1,
 				SkippedFor: map[string]int{"group stopped": 5}, Labels: []replay.LabelCount{{Planned: replay.LabelNew, AtSend: replay.LabelNew, Items: 35}},
 			}
@@ -120,7 +109,7 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 			assert.Equal(t, want, report)
 			assert.False(t, report.Complete())
 			assert.Len(t, sent(t, q)["g002"], 4)
-			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: p})
+			report = run(t, plan, replay.Config{Source: s, Store: j, Sender: p})
 			assert.Equal(t, 40, report.Sent)
 			assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
 		})
@@ -133,19 +122,16 @@ func TestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
 		again bool
-	}{{0, true}, {replay.ResendFor - time.Nanosecond, true}, {replay.ResendFor, false}, {time.Hour, false}, {-replay.Margin, true}, {-replay.Margin - 1, false}} {
+	}{{0, true}, {replay.ResendFor - time.Microsecond, true}, {replay.ResendFor, false}, {time.Hour, false}} {
 		t.Run(tc.after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h"))
 				plan := newPlan(t, s, replay.Options{}, time.Now())
-				begun := time.Now()
-				j := replay.NewMemoryJournal([]replay.JournalEntry{
-					{Kind: replay.EntryBegin, Plan: plan.ID, Run: "killed", At: begun},
-					{Kind: replay.EntryTry, Item: 0, At: begun},
-				}...)
-				clock := func() time.Time { return time.Now().Add(tc.after) }
+				j := new(idempotency.Memory)
+				killed(t, s, plan, j)
+				time.Sleep(tc.after)
 				var order []string
-				report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Now: clock, InFlight: 1, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+				report := run(t, plan, replay.Config{Source: s, Store: j, InFlight: 1, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 					order = append(order, m.DedupeKey)
 					deadline, ok := ctx.Deadline()
 					assert.Equal(t, m.DedupeKey == "a", ok)
@@ -155,7 +141,7 @@ func TestWithoutAnAnswer(t *testing.T) {
 					return sqsfifo.Receipt{MessageID: m.DedupeKey}, nil
 				})})
 				if tc.again {
-					assert.Equal(t, []string{"a", "c", "b"}, order)
+					assert.Equal(t, []string{"a", "b", "c"}, order)
 					assert.Equal(t, 3, report.Sent)
 				} else {
 					assert.Equal(t, []string{"c"}, order)
@@ -166,21 +152,61 @@ func TestWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// killed leaves the records of a run that was killed after it had sent the first item.
+func killed(t *testing.T, s replay.Source, plan *replay.Plan, j idempotency.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	dead := &deadStore{Store: j}
+	_, err := start(ctx, plan, replay.Config{Source: s, Store: dead, Owner: "killed", InFlight: 1, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		dead.dead.Store(true)
+		cancel()
+		return sqsfifo.Receipt{}, nil
+	})})
+	require.Error(t, err)
+	// The lock of the killed run.
+	for r, err := range j.Scan(t.Context(), idempotency.Filter{Scope: "replay"}) {
+		require.NoError(t, err)
+		require.NoError(t, j.Finish(t.Context(), idempotency.Ref{Key: r.Key, Fence: r.Fence}, idempotency.Released()))
+	}
+}
+
+// deadStore fails after the death of its process.
+type deadStore struct {
+	idempotency.Store
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (d *deadStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	if d.dead.Load() {
+		return idempotency.Outcome{}, errDead
+	}
+	return d.Store.Claim(ctx, c)
+}
+
+func (d *deadStore) Finish(ctx context.Context, ref idempotency.Ref, e idempotency.Ending) error {
+	if d.dead.Load() {
+		return errDead
+	}
+	return d.Store.Finish(ctx, ref, e)
+}
+
 // The first attempt gets no answer, and SQS refuses the next ones. The item stays in
 // doubt, because the first attempt may have stored it.
 func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"))
 	now := time.Now()
 	plan := newPlan(t, s, replay.Options{}, now)
-	j := replay.NewMemoryJournal()
+	j := new(idempotency.Memory)
 	for i, failure := range []func(*sqsfifo.Message) error{doubt, refused, refused} {
-		report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		report := run(t, plan, replay.Config{Source: s, Store: j, Sender: senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			return sqsfifo.Receipt{}, failure(m)
 		})})
 		assert.Equal(t, 1, report.Unresolved, "after failure %d", i)
 	}
-	later := func() time.Time { return time.Now().Add(replay.ResendFor) }
-	report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Now: later, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+	clock := time.Now().Add(replay.ResendFor)
+	j.Now = func() time.Time { return clock }
+	report := run(t, plan, replay.Config{Source: s, Store: j, Now: j.Now, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
 		t.Error("it was sent again")
 		return sqsfifo.Receipt{}, nil
 	})})
@@ -192,33 +218,35 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 func TestAltered(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"))
 	plan := newPlan(t, s, replay.Options{}, time.Now())
-	j := replay.NewMemoryJournal()
+	j := new(idempotency.Memory)
 	var n atomic.Int64
 	sender := senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
 		n.Add(1)
 		return sqsfifo.Receipt{}, &sqsfifo.AlteredError{Field: "MessageAttributes"}
 	})
 	for range 2 {
-		report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: sender})
+		report := run(t, plan, replay.Config{Source: s, Store: j, Sender: sender})
 		assert.Equal(t, []int{1, 1}, []int{report.Unresolved, report.Skipped})
 	}
 	assert.EqualValues(t, 1, n.Load())
-	require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, idempotency.ResolutionNoEffect, time.Now()))
-	run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: sender})
+	clock := time.Now().Add(replay.Interval)
+	j.Now = func() time.Time { return clock }
+	resolve(t, j, plan, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll}))
+	run(t, plan, replay.Config{Source: s, Store: j, Sender: sender})
 	assert.EqualValues(t, 2, n.Load())
 }
 
 // Before the send, a run compares an item's body, group and key with the plan. A
 // different or missing item is not sent and stops its group.
 func TestDrift(t *testing.T) {
-	good := []replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
-	for name, change := range map[string]func(*replay.Line){
-		"body":  func(l *replay.Line) { l.Body = strings.Replace(l.Body, `"group":"g"`, `"group":"j"`, 1) },
-		"group": func(l *replay.Line) { l.Group = "j" },
-		"key":   func(l *replay.Line) { l.DedupeKey = "j" },
-		"hash":  func(l *replay.Line) { l.BodyHash = "j" },
-		"gone":  func(l *replay.Line) { *l = replay.Line{} },
-		"body of which only the plan has the hash": func(l *replay.Line) {
+	good := []replay.MessageLine{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
+	for name, change := range map[string]func(*replay.MessageLine){
+		"body":  func(l *replay.MessageLine) { l.Body = strings.Replace(l.Body, `"group":"g"`, `"group":"j"`, 1) },
+		"group": func(l *replay.MessageLine) { l.Group = "j" },
+		"key":   func(l *replay.MessageLine) { l.DedupeKey = "j" },
+		"hash":  func(l *replay.MessageLine) { l.BodyHash = "j" },
+		"gone":  func(l *replay.MessageLine) { *l = replay.MessageLine{} },
+		"body of which only the plan has the hash": func(l *replay.MessageLine) {
 			l.Body = strings.Replace(l.Body, `"group":"g"`, `"group":"j"`, 1)
 		},
 	} {
@@ -237,11 +265,11 @@ func TestDrift(t *testing.T) {
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}
 			q := newQueue(t)
-			j := replay.NewMemoryJournal()
+			j := new(idempotency.Memory)
 			changed := &changedFirst{s, sourceOf(t, lines...)}
-			report := run(t, plan, replay.Config{Source: changed, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
+			report := run(t, plan, replay.Config{Source: changed, Store: j, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
-			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
+			report = run(t, plan, replay.Config{Source: s, Store: j, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, 3, report.Sent)
 		})
 	}
@@ -263,10 +291,10 @@ func TestDriftWithinTheWindow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := time.Now()
-			good := []replay.Line{line(t, "a", "g", deliveredAt(made)), line(t, "b", "g"), line(t, "c", "h")}
+			good := []replay.MessageLine{line(t, "a", "g", deliveredAt(made)), line(t, "b", "g"), line(t, "c", "h")}
 			bad := slices.Clone(good)
 			bad[0].Body = strings.Replace(bad[0].Body, `"group":"g"`, `"group":"j"`, 1)
-			source := func(lines []replay.Line) replay.Source {
+			source := func(lines []replay.MessageLine) replay.Source {
 				text := append(encode(t, lines), `{"group":"torn`...)
 				return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
 			}
@@ -287,13 +315,13 @@ func TestDriftWithinTheWindow(t *testing.T) {
 			assert.Equal(t, map[int]replay.Action{0: replay.ActionDrift, 2: replay.ActionSend, 3: replay.ActionDrift}, got)
 
 			q := newQueue(t)
-			j := replay.NewMemoryJournal()
-			report := run(t, plan, replay.Config{Source: source(bad), Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
+			j := new(idempotency.Memory)
+			report := run(t, plan, replay.Config{Source: source(bad), Store: j, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{1, 2, 1, 2}, []int{report.Sent, report.Drift, report.Skipped, report.StoppedGroups})
 			assert.Equal(t, map[string][]string{"h": {"c"}}, sent(t, q))
 
 			now := func() time.Time { return made.Add(c.after) }
-			report = run(t, plan, replay.Config{Source: source(good), Journal: j.Journal, Now: now, Sender: newProducer(t, q, q.URL())})
+			report = run(t, plan, replay.Config{Source: source(good), Store: j, Now: now, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{len(c.sent) + 1, 1}, []int{report.Sent, report.Drift})
 			assert.Equal(t, c.skipped, report.SkippedFor)
 			assert.Equal(t, c.sent, sent(t, q)["g"])
@@ -306,8 +334,8 @@ func TestDriftWithinTheWindow(t *testing.T) {
 // delivery, and then sends the item.
 func TestNewsWithoutATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := func(l replay.Line) replay.Source {
-			text := encode(t, []replay.Line{l})
+		source := func(l replay.MessageLine) replay.Source {
+			text := encode(t, []replay.MessageLine{l})
 			return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
 		}
 		planned, delivered := line(t, "a", "g"), line(t, "a", "g")
@@ -326,25 +354,22 @@ func TestNewsWithoutATime(t *testing.T) {
 // makes no attempt. The item stays in doubt: a further run with the right message resends it
 // only while SQS recognises the resend.
 func TestDriftLeavesTheEarlierDoubt(t *testing.T) {
-	for name, bad := range map[string]replay.Line{"changed": line(t, "b", "g"), "gone": {}} {
+	for name, bad := range map[string]replay.MessageLine{"changed": line(t, "b", "g"), "gone": {}} {
 		for after, sent := range map[time.Duration]int{0: 1, time.Hour: 0} {
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
 				s := sourceOf(t, line(t, "a", "g"))
-				begun := time.Now()
-				plan := newPlan(t, s, replay.Options{}, begun)
-				j := replay.NewMemoryJournal([]replay.JournalEntry{
-					{Kind: replay.EntryBegin, Plan: plan.ID, Run: "killed", At: begun},
-					{Kind: replay.EntryTry, Item: 0, At: begun},
-				}...)
+				plan := newPlan(t, s, replay.Options{}, time.Now())
+				j := new(idempotency.Memory)
+				killed(t, s, plan, j)
 				sends := 0
 				sender := senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 					sends++
 					return sqsfifo.Receipt{MessageID: "m"}, nil
 				})
-				run(t, plan, replay.Config{Source: &changedFirst{s, sourceOf(t, bad)}, Journal: j.Journal, Sender: sender})
+				run(t, plan, replay.Config{Source: &changedFirst{s, sourceOf(t, bad)}, Store: j, Sender: sender})
 				assert.Zero(t, sends)
-				now := func() time.Time { return begun.Add(after) }
-				report := run(t, plan, replay.Config{Source: s, Journal: j.Journal, Now: now, Sender: sender})
+				j.Now = func() time.Time { return time.Now().Add(after) }
+				report := run(t, plan, replay.Config{Source: s, Store: j, Now: j.Now, Sender: sender})
 				assert.Equal(t, sent, sends)
 				assert.Equal(t, []int{sent, 1 - sent}, []int{report.Sent, report.Unresolved})
 			})
@@ -381,7 +406,7 @@ func TestConflictAtTheSend(t *testing.T) {
 	// The producer sent the event in group g. The source has it in group h: drift.
 	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"})
 	require.NoError(t, err)
-	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {
+	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.MessageLine {
 		l := line(t, "c", "g")
 		l.Group = "h"
 		return l
@@ -398,13 +423,13 @@ func TestInterrupted(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 10, 50)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())
-	j := replay.NewMemoryJournal()
+	j := new(idempotency.Memory)
 	cause := errors.New("enough")
 	for round := 0; ; round++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		p := newProducer(t, q, q.URL())
 		var n atomic.Int64
-		report, err := start(ctx, plan, replay.Config{Source: s, Journal: j.Journal, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		report, err := start(ctx, plan, replay.Config{Source: s, Store: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			if n.Add(1) == 60 {
 				cancel(cause)
 			}
@@ -417,7 +442,7 @@ func TestInterrupted(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, cause)
-		again, _, err := replay.ReadReport(t.Context(), plan, j.Journal, time.Now())
+		again, _, err := replay.ReadReport(t.Context(), plan, j, time.Now())
 		require.NoError(t, err)
 		assert.Equal(t, report, again, "all that is known is noted")
 		assert.Positive(t, report.Remaining)
@@ -434,23 +459,23 @@ func TestInterrupted(t *testing.T) {
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
-// After a failure of the journal, the source or the ledger, no more messages are sent.
+// After a failure of the store, the source or the ledger, no more messages are sent.
 func TestFailsClosed(t *testing.T) {
 	broken := errors.New("broken")
-	for _, what := range []string{"journal", "source", "ledger"} {
+	for _, what := range []string{"store", "source", "ledger"} {
 		t.Run(what, func(t *testing.T) {
 			q := newQueue(t)
 			s := sourceOf(t, many(t, 5, 20)...)
 			plan := newPlan(t, s, replay.Options{}, time.Now())
-			j, f := replay.NewMemoryJournal(), &brittle{Source: s}
+			j, f := &deadStore{Store: new(idempotency.Memory)}, &brittle{Source: s}
 			p := newProducer(t, q, q.URL())
 			var failed atomic.Bool
 			var n atomic.Int64
-			report, err := start(t.Context(), plan, replay.Config{Source: f, Journal: j.Journal, Ledger: f.record, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			report, err := start(t.Context(), plan, replay.Config{Source: f, Store: j, Ledger: f.record, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 				if n.Add(1) == 30 {
 					switch failed.Store(true); what {
-					case "journal":
-						j.Fail(broken)
+					case "store":
+						j.dead.Store(true)
 					case "source":
 						f.fetch.Store(&broken)
 					case "ledger":
@@ -462,10 +487,14 @@ func TestFailsClosed(t *testing.T) {
 				}
 				return sendAndWait(ctx, p, m)
 			})})
+			if what == "store" {
+				broken = errDead
+			}
 			require.ErrorIs(t, err, broken)
 			assert.Positive(t, report.Remaining)
-			j.Fail(nil)
-			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: p})
+			j.dead.Store(false)
+			j.Store.(*idempotency.Memory).Now = func() time.Time { return time.Now().Add(time.Minute) } // the lease of the lock is over
+			report = run(t, plan, replay.Config{Source: s, Store: j, Sender: p})
 			assert.Equal(t, 100, report.Sent+report.Suppressed)
 			assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
 		})

@@ -1,128 +1,186 @@
 package replay
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// runner sends the items of one plan.
+// runner sends the items of one plan. One goroutine at a time sends the items of a message
+// group, and it alone uses their progress.
 type runner struct {
-	plan          *Plan
-	config        Config
-	meters        meters
-	answers       chan answer     // has room for all messages in flight
-	sends         context.Context // context of the sends
-	withdraw      context.CancelCauseFunc
-	broken        bool // the journal or the ledger failed
-	history       *history
-	ready         []*groupQueue // groups whose first item may be sent now, in order
-	waiting       dueQueue      // groups whose first item waits (ActionWait)
-	inFlight      int
-	bytes         int // size of the bodies in flight
-	unsaved       []journalEntry
-	ledgerEntries []LedgerEntry // for outcomes not yet in the journal
-	pace          pace
+	plan    *Plan
+	config  Config
+	meters  meters
+	history *history
+	token   idempotency.Token // of the claims of this run
+	limiter *rate.Limiter     // nil means no limit
+	slots   chan struct{}     // has an element for each group that is being sent
+	stop    context.CancelCauseFunc
+
+	serial sync.Mutex // held during a call of Source.Fetch or Config.Progress
 }
 
-// groupQueue holds the remaining items of a message group.
-type groupQueue struct {
-	items []int     // item numbers
-	due   time.Time // time at which the first item may be sent
-}
-
-// answer is the sender's answer for a message.
-type answer struct {
-	*attempt
-	receipt sqsfifo.Receipt
-	err     error
-	cancel  context.CancelFunc // ends the deadline's context; nil without a deadline
-}
-
-// Run sends the items of a plan that have no final outcome in the journal. It returns
+// Run sends the items of a plan that have no final outcome in the store. It returns
 // when no item remains or can be sent, or when ctx ends. Another Run with the same plan
-// and journal continues.
+// and store continues.
 //
 // A group continues after a sent, suppressed or skipped item and stops at any other item.
 // A stopped group is not an error. Run returns these errors:
 //
 //   - When ctx ends, Run cancels the sends in flight and records their outcomes. The
 //     error wraps the cause of ctx.
-//   - If a field of c is unusable, Run returns before the first send.
-//   - If the journal, the source or the ledger fails, Run sends no more messages. After a
-//     failure of the journal, the report may contain outcomes unknown to the next run.
+//   - If a field of c is unusable, Run returns before the first send. If another run uses
+//     the source, the error is a [*LockedError].
+//   - If the store, the source or the ledger fails, Run sends no more messages.
 //   - If the report does not add up, the error is a [*ReportError] and the report is
 //     empty.
 //
 // The report covers all runs of the plan.
-func Run(ctx context.Context, plan *Plan, c Config) (Report, error) {
-	c, err := c.complete(plan)
+func Run(ctx context.Context, plan *Plan, c Config) (_ PlanReport, err error) {
+	c, err = c.complete(plan)
 	if err != nil {
-		return Report{}, err
+		return PlanReport{}, err
 	}
-	r := &runner{plan: plan, config: c, answers: make(chan answer, c.InFlight)}
+	r := &runner{plan: plan, config: c, slots: make(chan struct{}, c.InFlight)}
+	if c.MessagesPerSecond > 0 {
+		r.limiter = rate.NewLimiter(rate.Limit(c.MessagesPerSecond), max(1, int(c.MessagesPerSecond/10)))
+	}
 	if r.meters, err = newMeters(c.MeterProvider); err != nil {
-		return Report{}, err
+		return PlanReport{}, err
 	}
-	if r.history, err = readHistory(ctx, plan, c.Journal); err != nil {
-		return Report{}, err
+	lock, err := lockSource(ctx, &c, plan.Source)
+	if err != nil {
+		return PlanReport{}, err
 	}
-	now := c.Now()
-	r.pace = newPace(&c)
-	if err := r.begin(ctx, now); err != nil {
-		return Report{}, err
+	defer func() {
+		late, cancel := after(ctx)
+		defer cancel()
+		err = errors.Join(err, lock.end(late, idempotency.Released()))
+	}()
+	r.token = idempotency.NewTokenOf(plan.ID, time.UnixMilli(lock.ref.Fence)) // a later run succeeds this one
+	if err := r.begin(ctx); err != nil {
+		return PlanReport{}, err
 	}
-	r.sends, r.withdraw = context.WithCancelCause(ctx)
-	defer r.withdraw(nil)
-	r.queueItems()
-	return r.end(ctx, r.work(ctx))
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.stop = stop
+	var keeping sync.WaitGroup
+	kept, release := context.WithCancel(running)
+	keeping.Go(func() { lock.keep(kept, stop) })
+	r.work(running)
+	release()
+	keeping.Wait()
+	return r.end(ctx, context.Cause(running))
 }
 
-// begin records the start of the run in the log, the ledger and the journal, before the
-// first send.
-func (r *runner) begin(ctx context.Context, now time.Time) error {
-	r.config.Logger.Info("replay: a run begins", "run", r.config.ID, "plan", r.plan.ID, "source", r.plan.Source, "items", len(r.plan.Items), "earlier_runs", r.history.runs)
-	if r.config.Ledger != nil {
-		if err := r.config.Ledger(ctx, []LedgerEntry{r.ledgerEntry(ledgerStarted)}); err != nil {
+// saveFor is the longest time of one write after the end of the run's context.
+const saveFor = 30 * time.Second
+
+// after returns a context for writes that are also made after the end of ctx.
+func after(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), saveFor)
+}
+
+// begin records the start of the run in the ledger, the store and the log, before the first
+// send. It reads the records of the plan and adds those of the items that are given up.
+func (r *runner) begin(ctx context.Context) (err error) {
+	c := &r.config
+	if c.Ledger != nil {
+		if err := c.Ledger(ctx, []LedgerEntry{r.ledgerEntry(ledgerStarted)}); err != nil {
 			return fmt.Errorf("replay: not run: ledger: %w", err)
 		}
 	}
-	m := journalEntry{Kind: entryBegin, At: now.UTC().Round(0), Plan: r.plan.ID, Run: r.config.ID}
-	if err := r.config.Journal.append(ctx, []journalEntry{m}); err != nil {
+	started := idempotency.Claim{
+		Key: idempotency.Key{Scope: StoreScope(r.plan), Operation: operationRun, Value: c.ID}, Fingerprint: idempotency.FingerprintOf(operationRun + "/1"),
+		Terms: idempotency.Terms{ResendFor: idempotency.Forever},
+	}
+	if _, err := r.complete(ctx, started, ""); err != nil {
 		return fmt.Errorf("replay: not run: %w", err)
 	}
-	return r.history.apply(r.plan, &m)
+	if r.history, err = readHistory(ctx, r.plan, c.Store); err != nil {
+		return err
+	}
+	r.history.lastRun = c.ID
+	c.Logger.Info("replay: a run begins", "run", c.ID, "plan", r.plan.ID, "source", r.plan.Source, "items", len(r.plan.Items), "runs", r.history.runs)
+	for _, n := range c.GiveUp {
+		item := &r.plan.Items[n]
+		record, err := r.complete(ctx, r.claimOf(item, 0), textOf(OutcomeSkipped, given))
+		if err != nil {
+			return fmt.Errorf("replay: give up item %d: %w", n, err)
+		}
+		r.history.items[n] = progressOf(record)
+	}
+	return nil
+}
+
+// complete records an operation that needs no work as completed with the response, unless
+// it is completed already.
+func (r *runner) complete(ctx context.Context, c idempotency.Claim, response string) (idempotency.Record, error) {
+	c.Resend = true
+	c.Token, c.Terms = r.token, idempotency.Terms{Lease: lockLease, TTL: idempotency.Forever, ResendFor: c.Terms.ResendFor}
+	out, err := r.config.Store.Claim(ctx, c)
+	if err != nil || out.Decision == idempotency.DecisionDuplicate {
+		return out.Record, err
+	}
+	if !out.Decision.Granted() {
+		return out.Record, out.Err(c.Key)
+	}
+	return r.finish(ctx, &out, idempotency.Completed(idempotency.Result{Response: []byte(response)}))
+}
+
+// finish ends a granted claim and returns the record.
+func (r *runner) finish(ctx context.Context, out *idempotency.Outcome, how idempotency.Ending) (idempotency.Record, error) {
+	late, cancel := after(ctx)
+	defer cancel()
+	if err := r.config.Store.Finish(late, out.Ref(), how); err != nil {
+		return out.Record, err
+	}
+	return idempotency.ApplyEnding(out.Record, out.Ref(), how, out.Record.ReadAt)
+}
+
+// itemLease is how long "keys resolve" must wait after a killed run. A later run of the plan
+// waits for no lease.
+const itemLease = Interval
+
+// claimOf returns the claim of an item. SQS certainly recognises a resend of the item for
+// the time resendFor; 0 means that the item is not sent.
+func (r *runner) claimOf(item *PlannedItem, resendFor time.Duration) idempotency.Claim {
+	return idempotency.Claim{
+		Key: item.key(r.plan), Token: r.token, Group: item.Group[:min(len(item.Group), idempotency.MaxGroup)],
+		Fingerprint: idempotency.FingerprintOf(operationItem+"/1", []byte(item.BodyHash), []byte(item.Group)),
+		Terms:       idempotency.Terms{Lease: itemLease, TTL: idempotency.Forever, ResendFor: resendFor},
+	}
 }
 
 func (r *runner) ledgerEntry(kind string) LedgerEntry {
 	return LedgerEntry{Time: r.config.Now().UTC(), Kind: kind, Run: r.config.ID, Plan: r.plan.ID, Source: r.plan.Source}
 }
 
-// end saves known outcomes and returns the report.
-func (r *runner) end(ctx context.Context, err error) (Report, error) {
-	interrupted := err != nil
-	if !r.broken {
-		err = errors.Join(err, r.save(ctx, nil))
-	}
+// end returns the report.
+func (r *runner) end(ctx context.Context, err error) (PlanReport, error) {
 	// After a complete run, each item in doubt is unresolved, and tally gets the zero time.
 	// After an interruption, tally gets the present time, because the next run may still
 	// resend some of these items.
 	now := time.Time{}
-	if interrupted {
+	if err != nil {
 		now = r.config.Now()
 	}
 	t := tally(r.plan, r.history, now)
 	if checkErr := t.report.check(); checkErr != nil {
-		return Report{}, errors.Join(err, checkErr)
+		return PlanReport{}, errors.Join(err, checkErr)
 	}
-	if r.config.Ledger != nil && !r.broken {
+	if r.config.Ledger != nil {
 		e := r.ledgerEntry(ledgerEnded)
 		e.Report = &t.report
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
+		late, cancel := after(ctx)
 		defer cancel()
 		if ledgerErr := r.config.Ledger(late, []LedgerEntry{e}); ledgerErr != nil {
 			err = errors.Join(err, fmt.Errorf("replay: ledger: %w", ledgerErr))
@@ -133,161 +191,76 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	return t.report, err
 }
 
-// queueItems queues the remaining items by group, in plan order.
-func (r *runner) queueItems() {
-	byGroup := map[string]*groupQueue{}
+// work sends the items of all groups, at most Config.InFlight groups at once. Groups begin in
+// plan order.
+func (r *runner) work(ctx context.Context) {
+	byGroup := map[string]int{}
+	var groups [][]*PlannedItem
 	for i := range r.plan.Items {
-		g := r.plan.Items[i].Group
-		l := byGroup[g]
-		if l == nil {
-			l = new(groupQueue)
-			byGroup[g] = l
-			r.ready = append(r.ready, l)
+		item := &r.plan.Items[i]
+		n, known := byGroup[item.Group]
+		if !known {
+			n = len(groups)
+			byGroup[item.Group], groups = n, append(groups, nil)
 		}
-		l.items = append(l.items, i)
+		groups[n] = append(groups[n], item)
 	}
-	all := r.ready
-	r.ready = nil
-	for _, l := range all {
-		r.advance(l)
-	}
-}
-
-// advance moves a group to its next item to send. A group without such an item is
-// finished.
-func (r *runner) advance(l *groupQueue) {
-	for len(l.items) > 0 {
-		item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
-		if p.groupContinues() || item.Action == ActionSkip && p.resolution == "" {
-			l.items = l.items[1:]
-			continue
-		}
-		r.ready = append(r.ready, l)
-		return
-	}
-}
-
-// work sends items until none can be sent and no send is in flight. After the end of ctx
-// it only waits for answers to the sends in flight.
-func (r *runner) work(ctx context.Context) error {
-	for {
-		ended := ctx.Err() != nil // after the end of ctx, only answers are collected
-		r.collect(ctx)
-		if ended && r.inFlight == 0 {
-			return context.Cause(ctx)
-		}
-		now := r.config.Now()
-		r.queueDue(now)
-		n := 0
-		if !ended && r.fits() {
-			n = r.pace.allows(now, min(len(r.ready), r.config.InFlight-r.inFlight), r.inFlight)
-		}
-		if n > 0 || len(r.unsaved) > 0 {
-			if err := r.commit(ctx, n); err != nil {
-				return r.abort(err)
-			}
-			continue
-		}
-		if r.inFlight == 0 && len(r.ready) == 0 && len(r.waiting) == 0 {
-			return nil
-		}
-		r.wait(ctx, now)
-	}
-}
-
-// wait returns when an answer has arrived, a group is due or ctx has ended.
-func (r *runner) wait(ctx context.Context, now time.Time) {
-	done := ctx.Done()
-	if ctx.Err() != nil {
-		done = nil
-	}
-	next := time.Duration(-1)
-	if ctx.Err() == nil {
-		if len(r.waiting) > 0 {
-			next = r.waiting[0].due.Sub(now)
-		}
-		if len(r.ready) > 0 && r.inFlight < r.config.InFlight && r.fits() {
-			if w := r.pace.wait(now); next < 0 || w < next {
-				next = w
-			}
-		}
-	}
-	var timer <-chan time.Time
-	if next >= 0 {
-		// Config.Now may run faster than the timer, so call it at least once a minute.
-		t := time.NewTimer(min(max(next, time.Millisecond), time.Minute))
-		defer t.Stop()
-		timer = t.C
-	}
-	select {
-	case a := <-r.answers:
-		r.handleAnswer(a)
-	case <-timer:
-	case <-done:
-	}
-}
-
-// gatherTime is the longest wait for more answers, so that one journal write and fsync
-// records several answers.
-const gatherTime = 2 * time.Millisecond
-
-// collect handles all available answers. After an answer, it waits up to gatherTime for
-// more.
-func (r *runner) collect(ctx context.Context) {
-	var enough <-chan time.Time
-	for {
+	var running sync.WaitGroup
+	for _, items := range groups {
 		select {
-		case a := <-r.answers:
-			r.handleAnswer(a)
-			continue
-		default:
-		}
-		if r.inFlight == 0 || len(r.unsaved) == 0 {
-			return
-		}
-		if enough == nil {
-			enough = time.After(gatherTime)
-		}
-		select {
-		case a := <-r.answers:
-			r.handleAnswer(a)
-		case <-enough:
-			return
+		case r.slots <- struct{}{}:
 		case <-ctx.Done():
-			return
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-r.slots }()
+			for _, item := range items {
+				if !r.sendItem(ctx, item) {
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// sleep waits until the time `due` or the end of ctx. Meanwhile another group is sent.
+func (r *runner) sleep(ctx context.Context, due time.Time) {
+	<-r.slots
+	for wait := due.Sub(r.config.Now()); wait > 0 && ctx.Err() == nil; wait = due.Sub(r.config.Now()) {
+		select {
+		case <-time.After(min(max(wait, time.Millisecond), time.Minute)): // Config.Now may run faster than the timer
+		case <-ctx.Done():
 		}
 	}
+	r.slots <- struct{}{}
 }
 
-// queueDue moves the groups whose wait is over from r.waiting to r.ready.
-func (r *runner) queueDue(now time.Time) {
-	for len(r.waiting) > 0 && !now.Before(r.waiting[0].due) {
-		r.ready = append(r.ready, heap.Pop(&r.waiting).(*groupQueue))
+// sendAndWait sends a message and waits for the outcome. An attribute of the message names
+// the run, unless the message has no room for it.
+func sendAndWait(ctx context.Context, s Sender, m *sqsfifo.Message, run string) (receipt sqsfifo.Receipt, err error) {
+	send := func(m *sqsfifo.Message) {
+		done := make(chan struct{})
+		s.SendMessageAsync(ctx, m, func(got sqsfifo.Receipt, gotErr error) {
+			receipt, err = got, gotErr
+			close(done)
+		})
+		<-done
 	}
-}
-
-// abort cancels the sends in flight when outcomes cannot be recorded any more. It waits
-// for their answers and returns err.
-func (r *runner) abort(err error) error {
-	r.withdraw(err)
-	for r.inFlight > 0 {
-		r.handleAnswer(<-r.answers)
+	tagged := *m
+	tagged.Attributes = map[string]string{sqsfifo.ReplayAttribute: run}
+	for name, value := range m.Attributes {
+		if name != sqsfifo.ReplayAttribute {
+			tagged.Attributes[name] = value
+		}
 	}
-	return err
-}
-
-// dueQueue is a heap of groups, ordered by the field `due`.
-type dueQueue []*groupQueue
-
-func (l dueQueue) Len() int           { return len(l) }
-func (l dueQueue) Less(i, j int) bool { return l[i].due.Before(l[j].due) }
-func (l dueQueue) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-func (l *dueQueue) Push(v any)        { *l = append(*l, v.(*groupQueue)) }
-
-func (l *dueQueue) Pop() any {
-	old := *l
-	v := old[len(old)-1]
-	old[len(old)-1] = nil
-	*l = old[:len(old)-1]
-	return v
+	send(&tagged)
+	var violation *sqsfifo.ViolationError
+	if errors.As(err, &violation) && ctx.Err() == nil {
+		// The attribute may have exceeded a limit of SQS.
+		send(m)
+	}
+	return receipt, err
 }

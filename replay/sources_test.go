@@ -37,15 +37,15 @@ func scanned(t *testing.T, s replay.Source) (out []replay.Item) {
 }
 
 func TestJSONLines(t *testing.T) {
-	lines := []replay.Line{
-		line(t, "a", "g", deliveredAt(noon), func(l *replay.Line) { l.MessageID, l.Attributes = "m-1", map[string]string{"x": "y"} }),
-		line(t, "b", "g", func(l *replay.Line) { l.Body += strings.Repeat(" ", 100_000) }),
+	lines := []replay.MessageLine{
+		line(t, "a", "g", deliveredAt(noon), func(l *replay.MessageLine) { l.MessageID, l.Attributes = "m-1", map[string]string{"x": "y"} }),
+		line(t, "b", "g", func(l *replay.MessageLine) { l.Body += strings.Repeat(" ", 100_000) }),
 	}
 	text := append([]byte("\n"), encode(t, lines)...)
 	text = append(text, " \n"...)
 	plain, err := builder.Build(Event{ID: "c", Group: "h"})
 	require.NoError(t, err)
-	text = append(text, bytes.TrimSpace(encode(t, []replay.Line{{Message: *plain}}))...) // the last line has no line break
+	text = append(text, bytes.TrimSpace(encode(t, []replay.MessageLine{{Message: *plain}}))...) // the last line has no line break
 	s := replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))
 	got := scanned(t, s)
 	require.Len(t, got, 3)
@@ -70,7 +70,7 @@ func TestJSONLines(t *testing.T) {
 
 // A line over 8 MiB makes one unusable item. The lines before and after it are read.
 func TestLongLine(t *testing.T) {
-	first, last := encode(t, []replay.Line{line(t, "a", "g")}), encode(t, []replay.Line{line(t, "b", "g")})
+	first, last := encode(t, []replay.MessageLine{line(t, "a", "g")}), encode(t, []replay.MessageLine{line(t, "b", "g")})
 	text := append(append(bytes.Clone(first), strings.Repeat("x", 9<<20)+"\n"...), last...)
 	got := scanned(t, replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text))))
 	require.Len(t, got, 3)
@@ -93,7 +93,7 @@ func TestLongLine(t *testing.T) {
 
 // All functions that read lines refuse the same lines.
 func TestLinesAreStrict(t *testing.T) {
-	good := string(bytes.TrimSpace(encode(t, []replay.Line{line(t, "a", "g")})))
+	good := string(bytes.TrimSpace(encode(t, []replay.MessageLine{line(t, "a", "g")})))
 	for text, says := range map[string]string{
 		`{"group":"g","body":"a","body":"b"}`:           "duplicate member name",
 		good[:len(good)-1] + `,"statsu":"pending"}`:     `unknown member "statsu"`,
@@ -110,14 +110,14 @@ func TestLinesAreStrict(t *testing.T) {
 // A file of plain messages does not say whether and when they were sent. The method Assume
 // sets this.
 func TestAssume(t *testing.T) {
-	plain := func(l *replay.Line) { l.Status = replay.StatusUnknown }
-	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
+	plain := func(l *replay.MessageLine) { l.Status = replay.StatusUnknown }
+	lines := []replay.MessageLine{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
 	for want, s := range map[string]replay.Source{
 		"a edge skip window":       sourceOf(t, lines...),
-		"a new send":               sourceOf(t, lines...).Assume(replay.StatusPending, replay.Sent{}),
-		"a outside send":           sourceOf(t, lines...).Assume(replay.StatusUnknown, replay.Sent{To: noon.Add(-time.Hour)}),
-		"a edge skip delivered":    sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.Sent{To: noon.Add(-time.Minute)}),
-		"a outside skip delivered": sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.Sent{To: noon.Add(-time.Hour)}),
+		"a new send":               sourceOf(t, lines...).Assume(replay.StatusPending, replay.SentBetween{}),
+		"a outside send":           sourceOf(t, lines...).Assume(replay.StatusUnknown, replay.SentBetween{To: noon.Add(-time.Hour)}),
+		"a edge skip delivered":    sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.SentBetween{To: noon.Add(-time.Minute)}),
+		"a outside skip delivered": sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.SentBetween{To: noon.Add(-time.Hour)}),
 	} {
 		assert.Equal(t, []string{want, "b outside skip delivered"}, actions(newPlan(t, s, replay.Options{}, noon)))
 		got := scanned(t, s)
@@ -162,11 +162,11 @@ func TestStoreSource(t *testing.T) {
 		key     string
 		status  replay.Status
 		message string
-		sent    replay.Sent
+		sent    replay.SentBetween
 	}{
-		{"z", replay.StatusDelivered, "m-1", replay.Sent{From: begun, To: begun.Add(time.Minute)}},
-		{"y", replay.StatusInDoubt, "", replay.Sent{From: begun.Add(time.Second), To: begun.Add(time.Second + time.Minute)}},
-		{"x", replay.StatusPending, "", replay.Sent{}},
+		{"z", replay.StatusDelivered, "m-1", replay.SentBetween{From: begun, To: begun.Add(time.Minute)}},
+		{"y", replay.StatusInDoubt, "", replay.SentBetween{From: begun.Add(time.Second), To: begun.Add(time.Second + time.Minute)}},
+		{"x", replay.StatusPending, "", replay.SentBetween{}},
 	} {
 		it := got[i]
 		require.NoError(t, it.Err)
@@ -268,14 +268,14 @@ func TestSuppressed(t *testing.T) {
 	p := newProducer(t, q, q.URL())
 	first, err := p.Send(t.Context(), Event{ID: "a", Group: "g"})
 	require.NoError(t, err)
-	s := sourceOf(t, line(t, "a", "g", deliveredAt(time.Now()), func(l *replay.Line) { l.MessageID = first.MessageID }))
+	s := sourceOf(t, line(t, "a", "g", deliveredAt(time.Now()), func(l *replay.MessageLine) { l.MessageID = first.MessageID }))
 	plan := newPlan(t, s, replay.Options{Redeliver: true, Window: replay.WindowSend}, time.Now())
 	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL())})
 	assert.Equal(t, 1, report.Suppressed)
 	assert.Len(t, q.Messages(), 1)
 }
 
-func mapBodies(m map[string]string) replay.Bodies {
+func mapBodies(m map[string]string) replay.FindBody {
 	return func(_ context.Context, hash string) (string, bool, error) {
 		body, ok := m[hash]
 		return body, ok, nil

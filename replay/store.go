@@ -107,12 +107,12 @@ func (s *store) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 
 func (s *store) item(r idempotency.Record) Item {
 	it := Item{Position: formatKey(r.Key), Group: r.Group, MessageID: r.Result.MessageID}
-	it.Sent = Sent{From: r.Created}
+	it.Sent = SentBetween{From: r.Created}
 	switch r.Status {
 	case idempotency.StatusSucceeded:
 		it.Status = StatusDelivered
 	case idempotency.StatusFailed:
-		it.Status, it.Sent = StatusPending, Sent{}
+		it.Status, it.Sent = StatusPending, SentBetween{}
 	case idempotency.StatusRunning:
 		it.Status = StatusInDoubt
 		it.Sent.From = r.DoubtSince

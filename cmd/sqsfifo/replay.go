@@ -15,11 +15,10 @@ import (
 )
 
 type replayCmd struct {
-	Plan    replayPlanCmd    `cmd:"" help:"Write a plan: what becomes of each message, and why. Nothing is sent."`
-	Run     replayRunCmd     `cmd:"" help:"Send what a plan says, from the start or from where an earlier run ended."`
-	Queue   replayQueueCmd   `cmd:"" help:"Send the messages of a parking queue or a dead-letter queue, and delete each after its copy was acknowledged."`
-	Report  replayReportCmd  `cmd:"" help:"Show what became of a plan so far."`
-	Resolve replayResolveCmd `cmd:"" help:"Decide about a message that stopped its group."`
+	Plan   replayPlanCmd   `cmd:"" help:"Write a plan: what becomes of each message, and why. Nothing is sent."`
+	Run    replayRunCmd    `cmd:"" help:"Send what a plan says, from the start or from where an earlier run ended."`
+	Queue  replayQueueCmd  `cmd:"" help:"Send the messages of a parking queue or a dead-letter queue, and delete each after its copy was acknowledged."`
+	Report replayReportCmd `cmd:"" help:"Show what became of a plan so far."`
 }
 
 func (*replayCmd) Help() string {
@@ -29,8 +28,8 @@ Examples:
 
 	sqsfifo replay plan day.plan --lines day.jsonl --from 2026-11-21T00:00:00Z
 	sqsfifo replay run day.plan --lines day.jsonl --dry-run
-	sqsfifo replay run day.plan --lines day.jsonl --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/scenes.fifo --journal-dir /var/lib/replay --rate 50
-	sqsfifo replay report day.plan --journal-dir /var/lib/replay`
+	sqsfifo replay run day.plan --lines day.jsonl --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/scenes.fifo --journal day.db --rate 50
+	sqsfifo replay report day.plan --journal day.db`
 }
 
 // filterFlags select messages. The flags --from and --before compare the time of the last

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
@@ -19,10 +19,10 @@ type replayFlags struct {
 	Source sourceFlags `embed:"" group:"Source (that of the plan):"`
 	Queue  queueFlags  `embed:"" group:"Queue:"`
 
-	JournalDir   string        `placeholder:"DIR" help:"Folder of the journals, on a local file system; one for all runs on this machine."`
+	Journal      string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent. Runs of the plan continue with the same journal; journals of several plans may be one file."`
+	GiveUp       []int         `sep:"none" placeholder:"N" help:"Do not send the message with this number in the plan, and go on with its group; may be repeated. Later runs know it."`
 	Organization string        `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
 	Rate         float64       `placeholder:"N" help:"Most messages a second (default: no limit but that of SQS)."`
-	CallRate     float64       `placeholder:"N" help:"Most requests to SQS a second, retries included."`
 	InFlight     int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
 	RetryFor     time.Duration `default:"${retry_for}" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
 	RunID        string        `placeholder:"ID" help:"Name of the run in the attribute of its messages and in the journal (default: a random one)."`
@@ -33,11 +33,10 @@ type replayFlags struct {
 func (c *replayFlags) check() error {
 	var errs flagErrors
 	errs.addIf(c.Rate < 0, "--rate: %v is below 0", c.Rate)
-	errs.addIf(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
 	errs.addIf(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
 	errs.addIf(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
-	errs.addIf(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal no run can continue a killed one")
-	errs.addIf(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
+	errs.addIf(c.Journal == "" && c.Queue.QueueURL != "", "--queue-url needs --journal: without a journal no run can continue a killed one")
+	errs.addIf(c.Journal != "" && c.Queue.QueueURL == "", "--journal needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
 	return errors.Join(errs...)
 }
 
@@ -51,9 +50,9 @@ type replayRunCmd struct {
 func (*replayRunCmd) Help() string {
 	return `Sends what a plan says: the stored bytes to the stored groups, each group in its order. A group stops at its first message that is a conflict, drifted, failed or is unresolved, and the others go on. Messages name the run in an attribute, never in the body.
 
-Each message is in the journal, on disk, before it is sent. After an interrupted or killed run, or after a group stopped, the same command continues: a sent message is not sent again. A message without an answer is sent again, with the same bytes, as long as SQS surely recognises it; later it is unresolved: see "replay resolve". Only one run at a time has a source. The report is about all runs of the plan.
+Each message is in the journal, on disk, before it is sent. After an interrupted or killed run, or after a group stopped, the same command continues: a sent message is not sent again. A message without an answer is sent again, with the same bytes, as long as SQS surely recognises it; later it is unresolved: "sqsfifo keys list --unresolved" shows it in the journal, and "sqsfifo keys resolve" decides. Any message that stopped its group can be given up with --give-up. Only one run at a time has a journal. The report is about all runs of the plan.
 
-Without --queue-url the messages go to a fake queue in this process, which ends with it: a rehearsal, whose journal is thrown away. --dry-run needs neither a source nor a queue; with --journal-dir it says what is left.
+Without --queue-url the messages go to a fake queue in this process, which ends with it: a rehearsal, whose journal is thrown away. --dry-run needs neither a source nor a queue; with --journal it says what is left.
 
 Standard output has the report: planned = sent + suppressed + skipped + conflict + drift + unresolved + failed + remaining. The exit code is 0 if each message was sent, suppressed or skipped; 1 if one is a conflict, has drifted, failed, is unresolved or remains; 2 if the run could not do its work, or was interrupted.
 
@@ -61,7 +60,7 @@ Examples:
 
 	sqsfifo replay run day.plan --dry-run
 	sqsfifo replay run day.plan --lines day.jsonl
-	sqsfifo replay run day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal-dir journals --rate 50 --json`
+	sqsfifo replay run day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal day.db --rate 50 --json`
 }
 
 func (c *replayRunCmd) run(ctx context.Context, std stdio) error {
@@ -77,15 +76,17 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	var j *replay.Journal
-	if c.JournalDir != "" {
-		if j, err = replay.ReadJournal(c.JournalDir, plan); err == nil {
-			defer j.Close()
+	var store idempotency.Store
+	if c.Journal != "" {
+		opened, db, err := openStore(ctx, c.Journal)
+		if err == nil {
+			store = opened
+			defer closing(closeAll(opened, db), &err)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return fmt.Errorf("--journal: %w", err)
 		}
 	}
-	steps, err := replay.DryRun(ctx, plan, j, time.Now())
+	steps, err := replay.DryRun(ctx, plan, store, time.Now())
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (err error) {
 	if !c.Quiet {
 		fmt.Fprintf(std.err, "dry run: %s, nothing was sent\n", counted(len(steps), "step"))
 	}
-	return findingsIf(slices.ContainsFunc(steps, func(s replay.Step) bool { return stopsGroup(s.Action) }))
+	return findingsIf(slices.ContainsFunc(steps, func(s replay.DryRunStep) bool { return stopsGroup(s.Action) }))
 }
 
 // stepLine is one step of a dry run, about one message, in --json output. Member names are
@@ -117,7 +118,7 @@ type stepLine struct {
 	Resend    bool          `json:"resend,omitempty"`
 }
 
-func writeSteps(w io.Writer, steps []replay.Step) error {
+func writeSteps(w io.Writer, steps []replay.DryRunStep) error {
 	out := newLineWriter(w)
 	for _, s := range steps {
 		out.write(stepLine{s.Item.Number, s.Item.Group, s.Item.DedupeKey, s.Item.EventID.String(), s.Item.Label, s.Label, s.Action, s.Reason, s.Resend})
@@ -143,18 +144,15 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (err error) {
 	if source.Name() != plan.Source {
 		return fmt.Errorf("the plan is about %s, and the flags name %s; name the source of the plan", plan.Source, source.Name())
 	}
-	dir := c.JournalDir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "sqsfifo-replay-"); err != nil {
-			return err
+	rc := replay.Config{Source: source, ID: c.RunID, GiveUp: c.GiveUp, InFlight: c.InFlight, MessagesPerSecond: c.Rate, Store: new(idempotency.Memory)}
+	if c.Journal != "" {
+		j, err := openJournal(ctx, c.Journal)
+		if err != nil {
+			return fmt.Errorf("--journal: %w", err)
 		}
-		defer closing(func() error { return os.RemoveAll(dir) }, &err)
+		defer closing(j.Close, &err)
+		rc.Store, rc.Owner = j.store, j.path
 	}
-	journal, err := replay.OpenJournal(dir, plan, "")
-	if err != nil {
-		return fmt.Errorf("--journal-dir: %w", err)
-	}
-	defer closing(journal.Close, &err)
 	target, err := c.Queue.open(ctx, false)
 	if err != nil {
 		return err
@@ -162,32 +160,29 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (err error) {
 	if target.note != "" && !c.Quiet {
 		fmt.Fprintln(std.err, target.note)
 	}
-	return c.sendTo(ctx, std, target, plan, source, journal)
+	return c.sendTo(ctx, std, target, plan, rc)
 }
 
-func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (err error) {
-	client, calls := replay.CountCalls(target.client)
+func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, rc replay.Config) (err error) {
 	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // at least 1 ns, because 0 means the producer's default
 	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
-	queue, err := sqsfifo.NewQueue(client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
+	queue, err := sqsfifo.NewQueue(target.client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
 		return flagWords(err)
 	}
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
-	producer, err := newPrebuiltProducer(queue, c.Organization)
-	if err != nil {
+	if rc.Sender, err = newPrebuiltProducer(queue, c.Organization); err != nil {
 		return flagWords(err)
 	}
 	w := &watched{progress: newProgress(std.err, int64(sendable(plan)), c.Quiet)}
-	report, err := replay.Run(ctx, plan, replay.Config{
-		Source: source, Sender: producer, Journal: journal, Progress: w.add, ID: c.RunID, InFlight: c.InFlight,
-		MessagesPerSecond: c.Rate, CallsPerSecond: c.CallRate, Calls: calls,
-	})
+	rc.Progress = w.add
+	report, err := replay.Run(ctx, plan, rc)
 	w.progress.finish()
 	var wrong *replay.ReportError
+	var locked *replay.LockedError
 	var field *sqsfifo.InvalidError
 	// With one of these errors, the report of replay.Run is empty, so do not print it.
-	if errors.As(err, &wrong) || errors.As(err, &field) {
+	if errors.As(err, &wrong) || errors.As(err, &locked) || errors.As(err, &field) {
 		return flagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
@@ -199,7 +194,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 		}
 		return err
 	}
-	_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
+	_, results, err := replay.ReadReport(ctx, plan, rc.Store, time.Now())
 	if err != nil {
 		return err
 	}

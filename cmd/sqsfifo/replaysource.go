@@ -129,7 +129,7 @@ func (b *bodyFile) index(path string) error {
 	}
 }
 
-// find implements [replay.Bodies].
+// find implements [replay.FindBody].
 func (b *bodyFile) find(_ context.Context, hash string) (string, bool, error) {
 	place, ok := b.places[hash]
 	if !ok {

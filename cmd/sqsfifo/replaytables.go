@@ -27,7 +27,7 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 // writeReportTable writes the number of items by outcome and by reason to skip. The last
 // lines compare run and plan. For example, "planned inside, sent outside" counts the items
 // that SQS still remembered when the plan was made, but not when they were sent.
-func writeReportTable(w io.Writer, r replay.Report) error {
+func writeReportTable(w io.Writer, r replay.PlanReport) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)
 	for _, line := range []struct {
@@ -59,7 +59,7 @@ func writeReportTable(w io.Writer, r replay.Report) error {
 }
 
 // writeStepsTable writes one line per step of a dry run.
-func writeStepsTable(w io.Writer, steps []replay.Step) error {
+func writeStepsTable(w io.Writer, steps []replay.DryRunStep) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ITEM\tGROUP\tEVENT\tPLANNED\tNOW\tACTION\tREASON")
 	for _, s := range steps {

@@ -98,13 +98,11 @@ func TestReplayOfAnArchive(t *testing.T) {
 		later := func() time.Time { return now.Add(time.Hour) }
 		plan, err = replay.NewPlan(t.Context(), s, replay.Options{Redeliver: true}, later())
 		require.NoError(t, err)
-		journal, err := replay.OpenJournal(t.TempDir(), plan, "")
-		require.NoError(t, err)
-		defer journal.Close()
+		store := new(idempotency.Memory)
 		q := newQueue(t)
 		p := newProducer(t, q, q.URL())
-		run := func() replay.Report {
-			report, err := replay.Run(t.Context(), plan, replay.Config{Source: s, Sender: p, Journal: journal, Now: later})
+		run := func(giveUp ...int) replay.PlanReport {
+			report, err := replay.Run(t.Context(), plan, replay.Config{Source: s, Sender: p, Store: store, Now: later, GiveUp: giveUp})
 			require.NoError(t, err)
 			return report
 		}
@@ -114,8 +112,7 @@ func TestReplayOfAnArchive(t *testing.T) {
 		exec(`DELETE FROM outbox_archive WHERE message_group = 'g1' AND position = 300`)
 		report = run()
 		assert.Equal(t, []int{1101, 1}, []int{report.Sent, report.Failed}, "a row was purged")
-		require.NoError(t, replay.Resolve(t.Context(), plan, journal, stoppedAt(t, plan, journal, replay.OutcomeFailed), idempotency.ResolutionGiveUp, now))
-		report = run()
+		report = run(stoppedAt(t, plan, store, replay.OutcomeFailed))
 		assert.Equal(t, 1202, report.Sent)
 		got := sent(t, q)
 		for g := range 3 {
@@ -134,7 +131,7 @@ func TestReplayOfAnArchive(t *testing.T) {
 }
 
 // stoppedAt returns the index in the plan of the item with the outcome o.
-func stoppedAt(t *testing.T, plan *replay.Plan, j *replay.Journal, o replay.Outcome) int {
+func stoppedAt(t *testing.T, plan *replay.Plan, j idempotency.Store, o replay.Outcome) int {
 	t.Helper()
 	_, results, err := replay.ReadReport(t.Context(), plan, j, time.Now())
 	require.NoError(t, err)

@@ -1,9 +1,11 @@
 //go:build unix
 
-package replay_test
+// Package replaytest tests package replay with processes that are killed, and a store in SQLite.
+package replaytest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,8 +27,10 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -42,8 +46,21 @@ const (
 	childDir      = "REPLAY_TEST_DIR"
 	childEndpoint = "REPLAY_TEST_ENDPOINT"
 	childQueue    = "REPLAY_TEST_QUEUE"
-	childOwner    = "REPLAY_TEST_OWNER"
+	childRun      = "REPLAY_TEST_RUN"
 )
+
+// openStore opens the store of TestKilled, a SQLite file in dir.
+func openStore(t testing.TB, dir string) *sqlstore.Store {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "records.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.SQLite))
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: sqlstore.SQLite})
+	require.NoError(t, err)
+	t.Cleanup(func() { store.Close() })
+	return store
+}
 
 // openFiles opens the events and reads the plan that TestKilled has written to dir.
 func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
@@ -69,9 +86,6 @@ func TestRunForTheParentProcess(t *testing.T) {
 		t.Skip("runs as a child of TestKilled")
 	}
 	s, plan := openFiles(t, dir)
-	j, err := replay.OpenJournal(dir, plan, os.Getenv(childOwner))
-	require.NoError(t, err)
-	defer j.Close()
 	client := sqsfifo.NewClient(aws.Config{
 		BaseEndpoint: aws.String(os.Getenv(childEndpoint)), Region: sqstest.Region,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -79,7 +93,7 @@ func TestRunForTheParentProcess(t *testing.T) {
 		}),
 	})
 	p := newProducer(t, client, os.Getenv(childQueue), func(c *sqsfifo.Config[Event]) { c.Delivery.InFlight = 16 })
-	report, err := start(t.Context(), plan, replay.Config{Source: s, Sender: p, Journal: j, InFlight: 1000})
+	report, err := replay.Run(t.Context(), plan, replay.Config{Source: s, Sender: p, Store: openStore(t, dir), Owner: "replay", ID: os.Getenv(childRun), InFlight: 1000})
 	require.NoError(t, err)
 	t.Log(report)
 }
@@ -105,17 +119,20 @@ func TestKilled(t *testing.T) {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	plan := newPlan(t, replay.NewJSONLines(path, f, 1<<40), replay.Options{}, time.Now())
+	plan, err := replay.NewPlan(t.Context(), replay.NewJSONLines(path, f, 1<<40), replay.Options{}, time.Now())
+	require.NoError(t, err)
 	out, err := os.Create(filepath.Join(dir, "plan.jsonl"))
 	require.NoError(t, err)
 	require.NoError(t, plan.Write(out))
 	require.NoError(t, out.Close())
 	require.Len(t, plan.Items, groups*(items/groups))
+	source, store := replay.NewJSONLines(path, f, 1<<40), openStore(t, dir)
 	steps, err := replay.DryRun(t.Context(), plan, nil, time.Now())
 	require.NoError(t, err)
 	require.Len(t, steps, len(plan.Items))
 
-	q := newQueue(t)
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
 	var mu sync.Mutex
 	failures, refusals := rand.New(rand.NewPCG(seed, 1)), 0
 	q.InjectRandomly(sqstest.LoseAnswer(), 0.02, seed)
@@ -140,12 +157,12 @@ func TestKilled(t *testing.T) {
 	begin := time.Now()
 	killed, refusedRuns, runs, complete := 0, 0, 0, false
 	for {
-		owner := fmt.Sprint("run ", runs)
+		id := fmt.Sprint("run ", runs)
 		runs++
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestRunForTheParentProcess$", "-test.v")
 		var said strings.Builder
 		cmd.Stdout, cmd.Stderr = &said, &said
-		cmd.Env = append(os.Environ(), childDir+"="+dir, childEndpoint+"="+server.URL, childQueue+"="+q.URL(), childOwner+"="+owner)
+		cmd.Env = append(os.Environ(), childDir+"="+dir, childEndpoint+"="+server.URL, childQueue+"="+q.URL(), childRun+"="+id)
 		before := calls.Load()
 		require.NoError(t, cmd.Start())
 		exited := make(chan error, 1)
@@ -168,8 +185,8 @@ func TestKilled(t *testing.T) {
 			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // the child is running, so it holds the lock
 				var locked *replay.LockedError
-				if _, err := replay.OpenJournal(dir, plan, "another"); errors.As(err, &locked) {
-					assert.Equal(t, owner, locked.Owner)
+				if _, err := replay.Run(t.Context(), plan, replay.Config{Source: source, Sender: newProducer(t, q, q.URL()), Store: store}); errors.As(err, &locked) {
+					assert.Equal(t, id, locked.Run)
 					refusedRuns++
 				} else if len(exited) == 0 {
 					t.Errorf("a second run was not refused: %v", err)
@@ -182,21 +199,15 @@ func TestKilled(t *testing.T) {
 		} else {
 			require.NoError(t, <-exited, said.String())
 		}
-		j, err := replay.ReadJournal(dir, plan)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // the child was killed before its first run
-		}
+		report, _, err := replay.ReadReport(context.Background(), plan, store, time.Now())
 		require.NoError(t, err)
-		report, _, err := replay.ReadReport(context.Background(), plan, j, time.Now())
-		require.NoError(t, err)
-		require.NoError(t, j.Close())
 		if complete = report.Complete(); complete && killed == kills {
 			assert.Equal(t, len(plan.Items), report.Sent)
 			break
 		}
 		require.Less(t, runs, 1000)
 	}
-	if !assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q)) {
+	if !assert.Equal(t, planned(plan), sent(t, q)) {
 		return
 	}
 	bodies := map[string]bool{}
@@ -206,9 +217,9 @@ func TestKilled(t *testing.T) {
 	for _, l := range lines {
 		require.True(t, bodies[l.Body])
 	}
-	info, err := os.Stat(replay.JournalPath(dir, plan))
+	info, err := os.Stat(filepath.Join(dir, "records.db"))
 	require.NoError(t, err)
-	t.Logf("%d items of %d groups delivered once each and in order by %d runs, %d of them killed; %d refusals (%.1f %% of the messages), %d resends that SQS recognised, %d second runs refused; journal of %d bytes; %v",
+	t.Logf("%d items of %d groups delivered once each and in order by %d runs, %d of them killed; %d refusals (%.1f %% of the messages), %d resends that SQS recognised, %d second runs refused; store of %d bytes; %v",
 		len(plan.Items), groups, runs, killed, refusals, 100*float64(refusals)/float64(len(plan.Items)), len(q.Suppressed()), refusedRuns, info.Size(), time.Since(begin).Round(time.Second))
 	assert.Positive(t, refusedRuns)
 	assert.NotEmpty(t, q.Suppressed(), "nothing was ever sent again")
