@@ -33,7 +33,6 @@ const documentDir = "/data"
 // skippedCommands lists the commands in documents that TestDocument does not run. A key is
 // the beginning of a command. The value is the reason, or the test that runs the command.
 var skippedCommands = map[string]string{
-	"go install github.com/":   "downloads a release; the release rehearsal runs it",
 	"go get -tool github.com/": "TestInAScratchModule",
 	"go tool sqsfifo ":         "TestInAScratchModule",
 	"go vet -":                 "TestInAScratchModule",
