@@ -140,7 +140,7 @@ lint: ## vet, sqsfifo vet, staticcheck, gofumpt, actionlint, phrases in comments
 	$(GO) vet work
 	$(GO) tool staticcheck work
 	$(GO) build -C cmd/sqsfifo -o $(CURDIR)/bin/sqsfifo . && bin/sqsfifo vet $$($(GO) list ./... | grep -v /storetest/producertest)
-	$(GO) tool actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+	$(GO) tool actionlint -shellcheck= -pyflakes= .github/workflows/*.yml examples/ci/workflow.yml
 	$(GO) test -C internal/tools -count=1 -run TestHabits .
 	@# A fix of the analyzer is tested on a loop in one line, which gofumpt would break.
 	@files=$$($(GO) tool gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go' ':!lint/fifovet/testdata/src/example.com/fixes')); \
