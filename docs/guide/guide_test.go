@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
-	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
@@ -151,31 +150,4 @@ func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {
 	queue, err := sqstest.NewQueue(c)
 	require.NoError(t, err)
 	return queue
-}
-
-// The queue of the Terraform example passes the Preflight of a consumer without a note. The
-// consumer's statement in the IAM policy permits every call of a consumer.
-func TestQueueOfTheGuideFitsAConsumer(t *testing.T) {
-	text, err := os.ReadFile("queue.md")
-	require.NoError(t, err)
-	number := func(name string) int {
-		match := regexp.MustCompile(name + ` += (\d+)`).FindSubmatch(text)
-		require.NotNil(t, match, name)
-		n, err := strconv.Atoi(string(match[1]))
-		require.NoError(t, err)
-		return n
-	}
-	dead := newQueue(t, sqstest.Config{Name: "scenes-dead.fifo"})
-	retention := time.Duration(number("message_retention_seconds")) * time.Second
-	queue := newQueue(t, sqstest.Config{Name: "scenes.fifo", Retention: retention, DeadLetterQueue: dead, MaxReceiveCount: number("maxReceiveCount")})
-	parking := newQueue(t, sqstest.Config{Name: "parking.fifo", Retention: retention})
-	c, err := consumer.New(sqstest.NewServer(queue, dead, parking), consumer.Config[Scene]{
-		QueueURL: queue.URL(), Handle: func(context.Context, consumer.Message[Scene]) error { return nil },
-		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: parking.URL()},
-	})
-	require.NoError(t, err)
-	report, err := c.Preflight(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, report.Notes)
-	assert.Contains(t, string(text), `"Action": ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"]`)
 }

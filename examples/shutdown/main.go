@@ -61,6 +61,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if _, err := producer.Preflight(ctx); err != nil {
+		return err
+	}
 
 	o := &outcomes{out: json.NewEncoder(out), fates: map[sqsfifo.Fate]int{}}
 	fmt.Fprintln(log, "sending; stop with Ctrl-C")
