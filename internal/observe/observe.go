@@ -153,7 +153,7 @@ func queueAttributes(queueURL string) []attribute.KeyValue {
 // All spans have these attributes, and so do the metrics that OpenTelemetry's semantic
 // conventions define.
 func requestAttributes(queueURL string) []attribute.KeyValue {
-	out := append(queueAttributes(queueURL), semconv.MessagingSystemAWSSQS)
+	out := append(queueAttributes(queueURL), systemAttributes()...)
 	u, err := url.Parse(queueURL)
 	if err != nil || u.Hostname() == "" {
 		return out
