@@ -1,6 +1,31 @@
 // Package sqsfifo sends typed events to Amazon SQS FIFO queues so that deduplication
 // loses no event, and no event is delivered twice because its body changed on a retry.
 //
+// # Use
+//
+// Define the identity of an event in [Config].Identify, and send:
+//
+//	producer, err := sqsfifo.NewProducer(sqsfifo.NewClient(cfg), sqsfifo.Config[Scene]{
+//		QueueURL: queueURL,
+//		Source:   "kfm.remote-sensing.landsat-refresh",
+//		Identify: func(s Scene) (sqsfifo.Identity, error) {
+//			key, err := sqsfifo.JoinKey("landsat", s.ID)
+//			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+//		},
+//	})
+//	receipt, err := producer.Send(ctx, scene)
+//
+// A first program needs these names, and no others:
+//
+//   - [NewClient] makes the SQS client, and [NewProducer] a producer for it, from a [Config].
+//   - [Config].Identify returns an [Identity]. [JoinKey] makes its key from several values.
+//   - [Producer.Preflight] checks the queue at the start. [Producer.Close] ends the producer.
+//   - [Producer.Send], [Producer.SendBatch] and [Producer.SendAsync] send events. Each event
+//     ends with a [Receipt] or an error.
+//   - [FateOf] classifies the error: [NotStored], [InDoubt] or [Altered]. An [InDoubtError]
+//     says until when a resend is safe.
+//   - [StoreConfig] adds a memory for longer than five minutes.
+//
 // # Problem
 //
 // A FIFO queue with content-based deduplication remembers the SHA-256 of each accepted
@@ -66,19 +91,7 @@
 //     contains up to ten events of a group. Their order may change if SQS stores only a
 //     part of the request.
 //
-// # Use
-//
-// Define the identity of an event in [Config].Identify, and send:
-//
-//	producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
-//		QueueURL: queueURL,
-//		Source:   "kfm.remote-sensing.landsat-refresh",
-//		Identify: func(s Scene) (sqsfifo.Identity, error) {
-//			key, err := sqsfifo.JoinKey("landsat", s.ID)
-//			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
-//		},
-//	})
-//	receipt, err := producer.Send(ctx, scene)
+// # Beside the producer
 //
 // Several event types on one queue share a [Queue], see [NewProducerOn]. Package sqstest
 // has the fake queue for unit tests, package lint the rules on messages, and package

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -129,5 +130,38 @@ func TestEachItemIsMissed(t *testing.T) {
 			_, item, _ := strings.Cut(out.String(), "TO DO")
 			assert.Contains(t, item, tc.missing)
 		})
+	}
+}
+
+// The commands that install a release are in docs/guide/install.md. While CHANGELOG.md has no
+// released version, this page and the README say that they fail, and each other document with
+// such a command links the page.
+func TestDocumentsKnowWhetherAVersionIsPublished(t *testing.T) {
+	root, err := rootFolder()
+	require.NoError(t, err)
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	published := regexp.MustCompile(`(?m)^## [0-9.]+ - [0-9]{4}-`).MatchString(read("CHANGELOG.md"))
+	install := read("docs/guide/install.md")
+	assert.Equal(t, published, !strings.Contains(install, "## Before the first release\n"), "docs/guide/install.md")
+	assert.Equal(t, published, !strings.Contains(read("README.md"), "**Not released.**"), "README.md")
+
+	guides, err := filepath.Glob(filepath.Join(root, "docs", "guide", "*.md"))
+	require.NoError(t, err)
+	for _, path := range append(guides, filepath.Join(root, "README.md"), filepath.Join(root, "docs", "cli.md"), filepath.Join(root, "deploy", "README.md")) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if filepath.Base(path) != "install.md" && regexp.MustCompile(`go (get|install|run) [^\n]*github\.com/kansas-frontier-matrix`).Match(text) {
+			assert.Contains(t, string(text), "install.md", path)
+		}
+	}
+	modules, err := releasedModules(root)
+	require.NoError(t, err)
+	for _, m := range modules {
+		assert.Regexp(t, "`go (get|install|get -tool) "+regexp.QuoteMeta(m.path)+"(@latest)?`", install)
 	}
 }
