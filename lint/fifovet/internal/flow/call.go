@@ -124,7 +124,12 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 		t.end(Origin{Kind: FromSource, Root: v, Text: verb, Pos: v.Pos(), Seeded: true}, next)
 	}
 	t.followPrinted(callee, c, next)
-	if IsIdentity(callee) {
+	switch q := Qualified(callee); {
+	case q == "time.Time.String":
+		t.end(Origin{Kind: FromConst, Root: v, Text: " ", Pos: v.Pos()}, l.join()) // between the date and the time
+	case joinsText(q):
+		next = l.join()
+	case IsIdentity(callee):
 		next = l
 	}
 	if c.IsInvoke() {

@@ -105,7 +105,11 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 			}
 		}
 	}()
-	l = l.mix()
+	if v.Op == token.ADD && isString(v.Type()) {
+		l = l.join()
+	} else {
+		l = l.mix()
+	}
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
 		// The order of a map does not change a sum. Treat all integer operations like
 		// sums.

@@ -33,7 +33,7 @@ func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 		if o.Encoded == nil {
 			o.Encoded, o.Part = as, o.Under
 		}
-		o.Under, o.Mixed = l.Under, true
+		o.Under, o.Mixed, o.Joined = l.Under, true, false
 		t.Origins = append(t.Origins, o)
 	}
 }

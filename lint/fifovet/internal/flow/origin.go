@@ -37,6 +37,10 @@ type Origin struct {
 	// origin.
 	Mixed bool
 
+	// Joined is true if Mixed is true, and the traced value is a text that contains this
+	// origin's text, as in "order-" + id.
+	Joined bool
+
 	// Wraps is true if the program uses only a part of the time of day, such as the hour.
 	// The same hour comes again each day, so the value alone is not unique.
 	Wraps bool
@@ -125,10 +129,11 @@ func (f *Frame) within(fn *ssa.Function) bool {
 // continues to the variable u. At u, Path is {"Name"}, because the trace needs only the
 // field Name of u. Under is {"Buyer"}, because the value becomes the field Buyer of o.
 type Place struct {
-	Frame *Frame // the innermost call that the trace has entered, or nil
-	Path  AccessPath
-	Under AccessPath
-	Mixed bool // see Origin.Mixed
+	Frame  *Frame // the innermost call that the trace has entered, or nil
+	Path   AccessPath
+	Under  AccessPath
+	Mixed  bool // see Origin.Mixed and Origin.Joined
+	Joined bool
 
 	// site is the call of the function value or the interface, if Path begins with a part
 	// of it and the call is known.
@@ -140,17 +145,26 @@ type Place struct {
 }
 
 func (l Place) mix() Place {
-	l.Mixed, l.Path, l.site = true, nil, nil
+	l.Mixed, l.Joined, l.Path, l.site = true, false, nil, nil
+	return l
+}
+
+// join is like mix, for a text that contains the value.
+func (l Place) join() Place {
+	joined := !l.Mixed || l.Joined
+	l = l.mix()
+	l.Joined = joined
 	return l
 }
 
 type placeKey struct {
-	v     ssa.Value
-	frame *Frame
-	path  string
-	under string
-	mixed bool
-	site  callSite
+	v      ssa.Value
+	frame  *Frame
+	path   string
+	under  string
+	mixed  bool
+	joined bool
+	site   callSite
 
 	ignoreOrder bool
 }

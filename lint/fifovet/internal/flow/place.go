@@ -142,7 +142,7 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 				if w.printer != nil {
 					t.followPrinted(CalleeOf(w.printer.Common()), w.printer.Common(), next.mix())
 				}
-				t.Value(w.Val, next.mix())
+				t.Value(w.Val, next.join())
 			}
 		case anyWrite:
 			t.unknown(v, next)

@@ -154,7 +154,7 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	}
 	t.keep(n, FromSource, FromOrder)
 	for i := n; i < len(t.Origins); i++ {
-		t.Origins[i].Mixed, t.Origins[i].Under, t.Origins[i].Frame = true, l.Under, l.Frame
+		t.Origins[i].Mixed, t.Origins[i].Joined, t.Origins[i].Under, t.Origins[i].Frame = true, false, l.Under, l.Frame
 	}
 }
 
@@ -170,4 +170,35 @@ func holdsMap(t types.Type, depth int) bool {
 		return slices.ContainsFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return holdsMap(f.Type(), depth+1) })
 	}
 	return false
+}
+
+// elements returns the values of a slice in order, if a single literal or a call with
+// variadic arguments made the slice.
+func elements(v ssa.Value) []ssa.Value {
+	slice, ok := v.(*ssa.Slice)
+	if !ok {
+		return nil
+	}
+	found := map[int64]ssa.Value{}
+	for _, instr := range Referrers(slice.X) {
+		elem, ok := instr.(*ssa.IndexAddr)
+		if !ok {
+			continue
+		}
+		i, ok := constInt(elem.Index)
+		if !ok {
+			return nil
+		}
+		for _, val := range Stores(elem) {
+			found[i] = val
+		}
+	}
+	var all []ssa.Value
+	for i := range int64(len(found)) {
+		if found[i] == nil {
+			return nil
+		}
+		all = append(all, found[i])
+	}
+	return all
 }

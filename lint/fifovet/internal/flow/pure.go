@@ -92,6 +92,11 @@ func IsIdentity(obj *types.Func) bool {
 	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
 }
 
+// joinsText reports whether a function returns a text that contains its arguments.
+func joinsText(name string) bool {
+	return slices.Contains([]string{"fmt.Sprint", "fmt.Sprintf", "strings.Join", "path.Join", "net/url.JoinPath"}, name)
+}
+
 // IsReader reports whether a function leaves its arguments unchanged, judged by its
 // package, such as log. The function need not be pure (see IsPure).
 func IsReader(obj *types.Func) bool {

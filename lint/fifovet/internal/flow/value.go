@@ -107,7 +107,7 @@ func isPicked(v ssa.Value) bool {
 }
 
 func (t *Tracer) end(o Origin, l Place) {
-	o.Under, o.Mixed, o.Top, o.Frame = l.Under, o.Mixed || l.Mixed, l.Frame == nil, l.Frame
+	o.Under, o.Joined, o.Mixed, o.Top, o.Frame = l.Under, l.Joined && !o.Mixed, o.Mixed || l.Mixed, l.Frame == nil, l.Frame
 	t.Origins = append(t.Origins, o)
 }
 
@@ -122,7 +122,7 @@ func (t *Tracer) endAtPath(v ssa.Value, l Place) {
 }
 
 func (t *Tracer) Value(v ssa.Value, l Place) {
-	key := placeKey{v: v, frame: l.Frame, path: l.Path.key(), under: l.Under.key(), mixed: l.Mixed, ignoreOrder: l.ignoreOrder || isSorted(v)}
+	key := placeKey{v: v, frame: l.Frame, path: l.Path.key(), under: l.Under.key(), mixed: l.Mixed, joined: l.Joined, ignoreOrder: l.ignoreOrder || isSorted(v)}
 	l.ignoreOrder = key.ignoreOrder
 	if l.site != nil {
 		key.site = *l.site

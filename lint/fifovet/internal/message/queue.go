@@ -64,49 +64,33 @@ func nameIn(origins []flow.Origin) (queueName, string) {
 // QueueOf returns the kind and the name of a message's queue.
 func (p *Index) QueueOf(m *Message) (queueName, string) {
 	var origins []flow.Origin
-	var values []ssa.Value
 	for _, in := range append([]*Message{m}, m.batches...) {
 		origins = append(origins, p.Origins(in, RoleURL, false)...)
-		for _, s := range in.All(RoleURL) {
-			values = append(values, s.Value)
-		}
 	}
-	return p.kindAndName(origins, values)
+	return p.kindAndName(origins)
 }
 
 // kindAndName returns the kind and the name of a queue. It knows constant URLs, results
-// of GetQueueUrl for a constant name, and URLs that end in a constant such as
-// "orders.fifo".
-func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
+// of GetQueueUrl for a constant name, and texts with a constant such as "orders.fifo": the
+// name of a standard queue has no dot.
+func (p *Index) kindAndName(origins []flow.Origin) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
 	}
 	if name, text := p.queueOfGetQueueURL(origins); name != unknownName {
 		return name, text
 	}
-	text := ""
-	for _, v := range values {
-		if text = p.constantSuffix(v); text == "" {
-			return unknownName, ""
-		}
-	}
-	if text == "" {
-		return unknownName, ""
-	}
-	return FifoName, text
+	return joinedName(origins)
 }
 
-// constantSuffix returns the last part of a text with several parts, such as prefix +
-// ".fifo". It returns "" unless the last part is a constant ending in ".fifo".
-func (p *Index) constantSuffix(v ssa.Value) string {
-	parts := p.Text(v)
-	if len(parts) < 2 {
-		return ""
+// joinedName returns the constant end of a FIFO queue's name, as in prefix + ".fifo".
+func joinedName(origins []flow.Origin) (queueName, string) {
+	for _, o := range origins {
+		if o.Kind == flow.FromConst && o.Joined && strings.HasSuffix(o.Text, ".fifo") {
+			return FifoName, o.Text
+		}
 	}
-	if last := parts[len(parts)-1]; last.Known && strings.HasSuffix(last.Const, ".fifo") {
-		return last.Const
-	}
-	return ""
+	return unknownName, ""
 }
 
 // queueOfGetQueueURL returns the kind and the name of a queue whose URL is the result of a
@@ -126,14 +110,6 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			if flow.TypeName(arg.Type()) != "GetQueueUrlInput" {
 				continue
 			}
-			for _, w := range p.Writes(arg) {
-				if w.Kind != flow.Stored || len(w.Path) != 1 || w.Path[0] != "QueueName" {
-					continue
-				}
-				if end := p.constantSuffix(w.Val); end != "" {
-					return FifoName, end
-				}
-			}
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
@@ -144,6 +120,9 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 				}
 			}
 		}
+	}
+	if name, end := joinedName(names); name == FifoName {
+		return name, end
 	}
 	return nameIn(names)
 }

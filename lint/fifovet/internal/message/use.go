@@ -110,11 +110,7 @@ func (p *Index) groupless(m *Message, messages []*Message) bool {
 // Queue returns the kind and the name of a queue. The value of u must be the URL of the
 // queue.
 func (p *Index) Queue(u *Use) (queueName, string) {
-	var whole []ssa.Value
-	if len(u.Path) == 0 && u.Alone {
-		whole = []ssa.Value{u.Value}
-	}
-	return p.kindAndName(u.Slice.Origins, whole)
+	return p.kindAndName(u.Slice.Origins)
 }
 
 // dedupParam identifies the function parameter with the deduplication ID of a message.

@@ -37,7 +37,7 @@ func (p *audit) missingGroupID() {
 func (p *audit) withoutGroup(f finding, url string) {
 	f.rule = missingGroupID
 	name := clip(lastPart(url))
-	if strings.HasPrefix(name, ".") || name == "" {
+	if strings.HasPrefix(name, ".") || strings.Contains(name, "%") {
 		name = "the queue"
 	}
 	f.text = name + " is FIFO, and the message has no MessageGroupId: SQS refuses it; set the group"

@@ -28,32 +28,20 @@ func (p *audit) invalidID() {
 	}
 }
 
-// legalParts checks an ID that is joined from several parts. It reports SF010 if a
-// constant part has a character that SQS refuses, or if the parts of known length are
-// together too long.
+// legalParts reports SF010 if a constant part of an ID has a character that SQS refuses.
 func (p *audit) legalParts(u *message.Use) {
 	// SQS does not check the dedupe key of package sqsfifo, because it is sent in the body.
-	// If the ID is only a part of u.Value (u.Path), the text of this part is unknown.
-	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
+	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup {
 		return
 	}
-	parts := p.Text(u.Value)
-	if len(parts) < 2 {
-		return
-	}
-	f := finding{rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos}}
-	length := 0
-	for _, part := range parts {
-		length += part.Len
-		if i := strings.IndexFunc(part.Const, illegal); i >= 0 {
-			f.text = fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(part.Const), []rune(part.Const[i:])[0])
-			p.r.report(f)
+	for _, o := range u.Slice.Origins {
+		if i := strings.IndexFunc(o.Text, illegal); o.Kind == flow.FromConst && o.Joined && i >= 0 {
+			p.r.report(finding{
+				rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
+				text: fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(o.Text), []rune(o.Text[i:])[0]),
+			})
 			return
 		}
-	}
-	if length > maxID {
-		f.text = fmt.Sprintf("%s has at least %d characters: SQS takes %d; use the hex SHA-256 of the longer text", u.Name(), length, maxID)
-		p.r.report(f)
 	}
 }
 
