@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,7 @@ reported and is never given to another. This page is made of the table by ` + "`
 	for _, r := range lint.Rules() {
 		fmt.Fprintf(&b, "| [%s](#%s) %s | %s | %s | %s |\n", r.ID, strings.ToLower(r.ID), r.Name, r.Severity, r.Passes, r.Title)
 	}
+	var all, examples []string
 	for _, r := range lint.Rules() {
 		language := "go"
 		if strings.HasPrefix(r.Bad, "{") {
@@ -56,12 +58,19 @@ reported and is never given to another. This page is made of the table by ` + "`
 				fmt.Fprintf(&b, "- %s: %s\n", f.ID, f.Text)
 			}
 		}
-		if len(r.Limits) > 0 {
-			b.WriteString("\nNot found on Go source:\n\n")
-			for _, limit := range r.Limits {
-				fmt.Fprintf(&b, "- %s\n", limit)
+		if limits := r.Limits(); len(limits) > 0 {
+			b.WriteString("\nNot found on Go source (examples: [limits](#limits)):\n\n")
+			for _, limit := range limits {
+				fmt.Fprintf(&b, "- %s\n", limit.Text)
+				if !slices.Contains(all, limit.Text) {
+					all, examples = append(all, limit.Text), append(examples, limit.Example)
+				}
 			}
 		}
+	}
+	b.WriteString("\n## Limits\n\nCode that breaks a rule without a finding. A test analyzes each example.\n")
+	for i, text := range all {
+		fmt.Fprintf(&b, "\n%s\n\n```go\n%s\n```\n", text, examples[i])
 	}
 	return b.String()
 }

@@ -83,10 +83,6 @@ type Rule struct {
 	// specific.
 	Fix string
 
-	// Limits are sentences. Each describes violations in Go source that the analysis does
-	// not find.
-	Limits []string
-
 	// Passes says whether the rule is checked on messages, on streams or on Go source.
 	Passes Passes
 

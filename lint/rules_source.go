@@ -1,16 +1,5 @@
 package lint
 
-import "slices"
-
-// notFollowed describes code in which the analyzer cannot find the origin of a value. Some
-// rules that depend on the origin of a value, such as SF002, have these texts in their
-// Limits.
-var notFollowed = []string{
-	"A value is not followed through a context, a sync.Map, reflection, a file or a database.",
-	"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-	"A call through an interface is followed if the code shows the value in the interface, or if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
-}
-
 // sourceRules are the rules that are checked only on Go source. Package fifovet checks all
 // of them except SF020. "sqsfifo vet" checks SF020, because SF020 needs a package with its
 // tests.
@@ -26,10 +15,6 @@ var sourceRules = []Rule{
 		Source: "F-011 to F-019; KFM v11.2.3, section 4",
 		Fix:    "derive the ID from the identity of the event, or leave the ID to the queue's hash of a canonical body",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: append(slices.Clip(notFollowed),
-			"A literal that another function calls is followed for the retries of SF006 alone.",
-			"An ID that is computed in a package without facts is unknown.",
-		),
 		Bad:  `MessageDeduplicationId: aws.String(uuid.NewString())`,
 		Good: `MessageDeduplicationId: aws.String(order.ID)`,
 	},
@@ -40,9 +25,6 @@ var sourceRules = []Rule{
 		Source:  "F-011 to F-019",
 		Fix:     "derive the ID from the identity of the event",
 		Passes:  OnSource, Since: "0.1.0",
-		Limits: append(slices.Clip(notFollowed),
-			"One of several constants, such as an element of a table, is not reported.",
-		),
 		Bad:  `MessageDeduplicationId: aws.String("refresh")`,
 		Good: `MessageDeduplicationId: aws.String("refresh|" + dataset.ID + "|" + dataset.Version)`,
 	},
@@ -54,9 +36,8 @@ var sourceRules = []Rule{
 		Source: "F-011",
 		Fix:    "put the identity of the event into the body",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: notFollowed,
-		Bad:    `&sqs.SendMessageInput{MessageBody: aws.String("{}"), MessageGroupId: &tile}`,
-		Good:   "&sqs.SendMessageInput{MessageBody: canonicalJSON(scene), MessageGroupId: &tile}",
+		Bad:  `&sqs.SendMessageInput{MessageBody: aws.String("{}"), MessageGroupId: &tile}`,
+		Good: "&sqs.SendMessageInput{MessageBody: canonicalJSON(scene), MessageGroupId: &tile}",
 	},
 	{
 		ID: entityKey, Name: "entity-key", Severity: Info,
@@ -77,10 +58,6 @@ var sourceRules = []Rule{
 		Source: "F-019, F-023",
 		Fix:    "derive the ID from the event",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: append(slices.Clip(notFollowed),
-			"A retry in another package than the source of the ID is not seen.",
-			"An error that is compared in another function than the send is not seen.",
-		),
 		Bad: `for err := errFirst; err != nil; {
 	id := uuid.NewString()
 	err = send(ctx, id, body)
@@ -98,9 +75,8 @@ for err := errFirst; err != nil; {
 		Source: "F-018, F-030, F-091",
 		Fix:    "use the entity with ordered events: an account, a tile, a dataset",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: notFollowed,
-		Bad:    `MessageGroupId: aws.String(uuid.NewString())`,
-		Good:   `MessageGroupId: &scene.PathRow`,
+		Bad:  `MessageGroupId: aws.String(uuid.NewString())`,
+		Good: `MessageGroupId: &scene.PathRow`,
 	},
 	{
 		ID: rawSendBypass, Name: "raw-send-bypass", Severity: Warning,
@@ -110,26 +86,18 @@ for err := errFirst; err != nil; {
 		Source: "KFM v11.2.3, section 3",
 		Fix:    "send through the producer, or give the reason in a directive",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A module counts as a module with a producer if the package imports sqsfifo, directly or not.",
-		},
 		Bad:  `client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: fifoURL, MessageGroupId: &g, MessageBody: &b})`,
 		Good: `producer.Send(ctx, scene)`,
 	},
 	{
 		ID: volatileBody, Name: "volatile-body", Severity: Warning,
 		Title: "a value that changes with each attempt, or has no fixed form, reaches the body",
-		Wording: "With content-based deduplication a retry has the bytes of the first attempt. A clock reading or a fresh ID in the payload, or " +
-			"the order of a map, changes the bytes. The rule follows values through JSON, gob, templates, setters, and the MarshalJSON and " +
+		Wording: "With content-based deduplication a retry has the bytes of the first attempt. A clock reading or a fresh ID in the payload, " +
+			"the order of a map, or a time in the zone of the machine (at.Local()) changes the bytes. The rule follows values through JSON, gob, templates, setters, and the MarshalJSON and " +
 			"String methods of the package; a map in gob and a pointer printed by fmt are different each time.",
 		Source: "F-011, F-024; KFM v11.2.3, sections 4 and 7",
 		Fix:    "take times and IDs from the event, and build the body as canonical JSON",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: append(slices.Clip(notFollowed),
-			"The whitespace of protojson differs between two builds; the rule does not report it.",
-			"A body from an encoder outside of the standard library is unknown, unless a fact describes the encoder.",
-			"The functions of a template's FuncMap, and the String methods of fields, are not followed.",
-		),
 		Bad:  `Payload{Scene: id, SentAt: time.Now()}`,
 		Good: `Payload{Scene: id, AcquiredAt: scene.Acquired}`,
 	},
@@ -152,9 +120,6 @@ for err := errFirst; err != nil; {
 		Source: "KFM v10.3.1, key specification; KFM v11.2.3, section 4",
 		Fix:    "make the type a part of the key",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"Keys are compared within one package.",
-		},
 		Bad:  `key, _ := sqsfifo.JoinKey("refresh") // for scenes and for storms`,
 		Good: `key, err := sqsfifo.JoinKey("landsat-refresh", scene.ID)`,
 	},
@@ -165,10 +130,6 @@ for err := errFirst; err != nil; {
 		Source:  "F-058, F-060",
 		Fix:     "read Failed, and send the listed entries again with the same IDs and bodies",
 		Passes:  OnSource, Since: "0.1.0",
-		Limits: []string{
-			"An output that is returned, stored or given to a function counts as read.",
-			"A branch that skips the check is not seen.",
-		},
 		Bad:  `_, err := client.SendMessageBatch(ctx, batch)`,
 		Good: `out, err := client.SendMessageBatch(ctx, batch) // and then: for _, failed := range out.Failed`,
 	},
@@ -179,11 +140,6 @@ for err := errFirst; err != nil; {
 		Source:  "F-007, F-013, F-019",
 		Fix:     "add the type of the event to the ID",
 		Passes:  OnSource, Since: "0.1.0",
-		Limits: []string{
-			"Both sends are in one function, to one queue, and the second one runs after the first one succeeded.",
-			"In a loop, the body has to contain an element of the range, or a received value.",
-			"Bodies from unknown values, and sends in two functions, are not compared.",
-		},
 		Bad:  `send(ctx, order.ID, created); send(ctx, order.ID, paid)`,
 		Good: `send(ctx, order.ID+"-created", created); send(ctx, order.ID+"-paid", paid)`,
 	},
@@ -195,11 +151,6 @@ for err := errFirst; err != nil; {
 		Source: "sqsfifo.Producer.Close",
 		Fix:    "defer Close with a context that is not cancelled, and read its error",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A package that flushes or closes any producer counts as one that closes all.",
-			"A producer that leaves its package, as an argument, a result or in a field, is not reported: other code may close it.",
-			"A Close that some path leaves out is not seen.",
-		},
 		Bad: `producer, err := sqsfifo.NewProducer(client, config)
 producer.SendAsync(ctx, scene, nil) // and main returns`,
 		Good: `producer, err := sqsfifo.NewProducer(client, config)

@@ -68,8 +68,14 @@ type ruleLine struct {
 	Bad      string `json:"bad"`
 	Good     string `json:"good"`
 
-	Facts  []ruleFact `json:"facts,omitempty"`
-	Limits []string   `json:"limits,omitempty"`
+	Facts  []ruleFact  `json:"facts,omitempty"`
+	Limits []ruleLimit `json:"limits,omitempty"`
+}
+
+// ruleLimit is code that breaks a rule without a finding, in --json output.
+type ruleLimit struct {
+	Text    string `json:"text"`
+	Example string `json:"example"`
 }
 
 // ruleFact is a fact about SQS that explains why a rule exists, in --json output.
@@ -85,9 +91,13 @@ func printRules(w io.Writer, rules []lint.Rule) error {
 		for _, f := range r.Facts() {
 			facts = append(facts, ruleFact(f))
 		}
+		var limits []ruleLimit
+		for _, l := range r.Limits() {
+			limits = append(limits, ruleLimit{l.Text, l.Example})
+		}
 		if err := e.Encode(ruleLine{
 			ID: r.ID, Name: r.Name, Severity: r.Severity.String(), Passes: r.Passes.String(), Since: r.Since, Title: r.Title,
-			Wording: r.Wording, Source: r.Source, Fix: r.Fix, Bad: r.Bad, Good: r.Good, Facts: facts, Limits: r.Limits,
+			Wording: r.Wording, Source: r.Source, Fix: r.Fix, Bad: r.Bad, Good: r.Good, Facts: facts, Limits: limits,
 		}); err != nil {
 			return err
 		}
@@ -129,10 +139,10 @@ func printRule(w io.Writer, r lint.Rule) {
 		fmt.Fprintf(w, "        %s %s\n", f.ID, f.Text)
 	}
 	fmt.Fprintf(w, "fix:    %s\n", r.Fix)
-	if len(r.Limits) > 0 {
+	if limits := r.Limits(); len(limits) > 0 {
 		fmt.Fprintln(w, "\nnot found on Go source:")
-		for _, limit := range r.Limits {
-			fmt.Fprintf(w, "%s\n", strings.ReplaceAll(wrapped("- "+limit, 78), "\n", "\n  "))
+		for _, limit := range limits {
+			fmt.Fprintf(w, "%s\n%s", strings.ReplaceAll(wrapped("- "+limit.Text, 78), "\n", "\n  "), indented(limit.Example))
 		}
 	}
 	fmt.Fprintf(w, "\nbad:\n%s\ngood:\n%s", indented(r.Bad), indented(r.Good))

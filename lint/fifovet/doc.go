@@ -70,35 +70,21 @@
 // TestShapes measures how much the analyzer finds in generated code. This code sends
 // values from various sources, such as a clock, and passes them to the send in various
 // ways, such as through a helper function. docs/rules.md lists, under each rule, the code
-// that the analyzer does not follow. The general limits are:
+// that the analyzer does not follow, with examples that TestLimits analyzes. In general:
 //
-//   - A call of an interface method is followed if the interface has one implementation
-//     in its own package, in the package of the caller or in the imports of that package.
-//     Test doubles and decorators do not count as implementations. A clock or a generator
-//     of IDs is known by its name, as in now, newID and IDGenerator.NewID.
-//   - The results of a function value, what an iterator yields, the results of the methods
-//     of an interface, and what a channel carries are parts of the value. They are followed
-//     if the code shows the value, also through fields, parameters and other packages. A
-//     function in an exported field is not followed, nor one of several functions in a
-//     package-level variable.
-//   - A message that a functional option completes is unknown, and so is a message that a
-//     function gets by value and returns. All elements of a slice count as one element.
-//     An attribute whose name comes from a slice is not seen.
-//   - Paths through a function matter only for the question whether a field is set. So a
-//     random ID in a field is reported even if the code always replaces this ID later.
+//   - Results of function values, what an iterator yields, results of interface methods and
+//     what a channel carries are parts of values, and are followed like fields.
 //   - Functions of other packages are known by facts: whether a function sends a message,
 //     returns a clock reading or a random value, or calls another function until success.
-//     The encoders, hashes and formatters of the standard library are known by name.
+//     The encoders, hashes and formatters of the standard library are known by name. If
+//     only a name is known, such as newID or IDGenerator.NewID, the name decides.
+//   - All elements of a slice count as one element. Paths through a function matter only
+//     for the question whether a field is set: a random ID in a field is reported even if
+//     the code always replaces it later.
 //   - A retry is a loop around a send, a recursive call, or a function such as
 //     retry.Do(send). The retry may be in a caller within the package, up to three calls
 //     away.
-//   - The search for the origin of a value ends at files, databases, contexts and
-//     reflection.
-//   - The analyzer cannot decide whether the fields in a deduplication ID identify an
-//     event. The rules on messages and the compliance tests check the messages
-//     themselves.
-//   - The source does not show whether content-based deduplication is on. For a message
-//     without an explicit ID, the analyzer assumes that it is on.
-//   - If the analyzer knows only the name of a function or variable, it decides by the
-//     name.
+//   - The source shows neither whether the fields in a deduplication ID identify an event,
+//     nor whether content-based deduplication is on. For a message without an explicit ID,
+//     the analyzer assumes that it is on.
 package fifovet

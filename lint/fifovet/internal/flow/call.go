@@ -62,6 +62,7 @@ func (t *Tracer) followDeclared(v *ssa.Call, callee *types.Func, fn *ssa.Functio
 			return
 		}
 		if IsPure(callee) {
+			l = t.followZone(v, callee, l)
 			switch q := Qualified(callee); {
 			case q == "maps.Keys" || q == "maps.Values" || q == "maps.All":
 				t.noteMapOrder(v, l)

@@ -48,6 +48,30 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
+// followZone handles a method of time.Time that sets or ignores the time zone. The zone of
+// the machine, as in at.Local(), is an origin of its own.
+func (t *Tracer) followZone(v *ssa.Call, callee *types.Func, l Place) Place {
+	if recv := callee.Signature().Recv(); recv == nil || !isTime(recv.Type()) {
+		return l
+	}
+	local := callee.Name() == "Local"
+	switch callee.Name() {
+	case "In":
+		if load, ok := v.Call.Args[1].(*ssa.UnOp); ok {
+			zone, ok := load.X.(*ssa.Global)
+			local = ok && zone.Name() == "Local" && zone.Pkg.Pkg.Path() == "time"
+		}
+	case "Local", "UTC", "Unix", "UnixMilli", "UnixMicro", "UnixNano", "Sub", "Equal", "Before", "After", "Compare":
+	default:
+		return l
+	}
+	if local && !l.ignoreOrder {
+		t.end(Origin{Kind: FromZone, Root: v, Text: Short(callee), Pos: v.Pos()}, l)
+	}
+	l.ignoreOrder = true
+	return l
+}
+
 // secondsPerUnit maps the name of a function or method of package time to the unit of its
 // result, in seconds. For example, UnixMilli returns milliseconds, so its unit is 1e-3.
 var secondsPerUnit = map[string]float64{

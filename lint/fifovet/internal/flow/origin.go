@@ -17,6 +17,7 @@ const (
 	FromOrder                     // the random order in which a range visits a map
 	FromPath                      // a parameter, variable or field, or an unknown call
 	FromBucket                    // a rounded time, such as a date, which stays the same for a while
+	FromZone                      // the time zone of the machine, in the text of a time
 	FromUnknown                   // the analysis cannot follow the value any further
 )
 
@@ -140,7 +141,7 @@ type Place struct {
 	site *callSite
 
 	// ignoreOrder is true if the random order of a map does not matter, for example
-	// because the values are sorted.
+	// because the values are sorted, or if the zone of a time does not.
 	ignoreOrder bool
 }
 

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
 // causeOf returns a comparable value that identifies the cause of a finding: the place to
@@ -26,6 +27,11 @@ func (p *audit) causeOf(o flow.Origin) any {
 // valueCause is the cause of a finding about one value: the value's position in the
 // source.
 type valueCause struct{ pos token.Pos }
+
+// about returns a finding about one value of a message.
+func about(u *message.Use, rule, text string) finding {
+	return finding{rule: rule, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos}, text: text}
+}
 
 // identityCause is the cause of a finding about a message whose body does not identify
 // the event. The field `key` identifies the message. It comes from message.Use.Key or

@@ -19,10 +19,7 @@ func (p *audit) entityKey() {
 		if !c.Same(u.Value, u.M.Sets[message.RoleGroup][0].Value) || !c.Varies || p.callerPassesRandomID(u) {
 			continue
 		}
-		p.r.report(finding{
-			rule: entityKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
-			text: u.Name() + " is the group ID: two events of one group become one; add an event ID or a version",
-		})
+		p.r.report(about(u, entityKey, u.Name()+" is the group ID: two events of one group become one; add an event ID or a version"))
 	}
 }
 

@@ -36,10 +36,7 @@ func (p *audit) legalParts(u *message.Use) {
 	}
 	for _, o := range u.Slice.Origins {
 		if i := strings.IndexFunc(o.Text, illegal); o.Kind == flow.FromConst && o.Joined && i >= 0 {
-			p.r.report(finding{
-				rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
-				text: fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(o.Text), []rune(o.Text[i:])[0]),
-			})
+			p.r.report(about(u, invalidID, fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(o.Text), []rune(o.Text[i:])[0])))
 			return
 		}
 	}
@@ -70,10 +67,7 @@ func (p *audit) legalID(u *message.Use) {
 	} else {
 		return
 	}
-	p.r.report(finding{
-		rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
-		text: fmt.Sprintf("%s %q %s; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), rule),
-	})
+	p.r.report(about(u, invalidID, fmt.Sprintf("%s %q %s; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), rule)))
 }
 
 // bodyAsID reports SF010 if the deduplication ID is the whole body of the message.
@@ -81,7 +75,7 @@ func (p *audit) bodyAsID(u *message.Use) {
 	if u.M == nil || u.M.Shape.Sdk {
 		return
 	}
-	f := finding{rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos}}
+	f := about(u, invalidID, "")
 	encoder := p.encoder(u.Value)
 	for _, s := range u.M.All(message.RoleBody) {
 		switch {
