@@ -153,6 +153,34 @@ func synced(t *testing.T, g *rig, n int) {
 	t.Fatalf("%d requests were not observed", n)
 }
 
+// A handler that had no effect and writes nothing is not answered with the status 200.
+func TestNoEffectWithoutAnswer(t *testing.T) {
+	for name, tx := range map[string]bool{"store": false, "transaction": true} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(func(c *httpidem.Config) {
+				if tx {
+					inTransactions(c)
+				}
+			})
+			runs := 0
+			s := g.server(t, func(_ http.ResponseWriter, r *http.Request) {
+				if runs++; runs == 1 {
+					httpidem.MarkNoEffect(r.Context())
+				}
+			})
+			if got := mustDo(t, s, request(s.URL, "k", "b")); got.status != http.StatusServiceUnavailable || got.problem() != httpidem.ProblemNoAnswer {
+				t.Errorf("without an effect and an answer: got %+v, want 503", got)
+			}
+			if o := g.last(t); o.Ended != idempotency.StatusFailed {
+				t.Errorf("observed %+v, want a failed key", o)
+			}
+			if got := mustDo(t, s, request(s.URL, "k", "b")); got.status != http.StatusOK || runs != 2 {
+				t.Errorf("the repetition got %+v after %d runs", got, runs)
+			}
+		})
+	}
+}
+
 // A handler's context ends before the claim's lease. An answer after the end of the
 // context is not stored, whatever its status.
 func TestTimeOut(t *testing.T) {

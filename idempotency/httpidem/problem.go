@@ -67,6 +67,10 @@ const (
 	// whether the request may have taken effect.
 	ProblemTimedOut ProblemType = docs + "ProblemTimedOut"
 
+	// ProblemNoAnswer has status 503: the handler called [MarkNoEffect] and wrote no
+	// answer. The client may send the request again with the same key.
+	ProblemNoAnswer ProblemType = docs + "ProblemNoAnswer"
+
 	// ProblemNotRetained: the request ran once, but its answer cannot be repeated. If the answer's
 	// body was too large to store, the status is the original one. If the stored answer is
 	// unreadable, the status is 500.

@@ -30,10 +30,15 @@ func (e *exchange) answerRun(err error) error {
 	} else if err = e.session.finishErr; err != nil {
 		e.seen.Ended = idempotency.StatusRunning
 	}
-	if e.late && (e.judgement == unknown && e.written.status < http.StatusInternalServerError || e.judgement == noEffect && e.silent) {
+	// The status 200 of a silent handler is no answer if the run had no effect.
+	silent := e.judgement == noEffect && e.silent
+	if silent || e.late && e.judgement == unknown && e.written.status < http.StatusInternalServerError {
 		p := problem{
 			Type: ProblemTimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
 			Detail: "It may have taken effect. It does not run again under this key until that is known.",
+		}
+		if !e.late {
+			p.Type, p.Status, p.Title = ProblemNoAnswer, http.StatusServiceUnavailable, "The request had no effect"
 		}
 		if e.session.tx != nil || e.seen.Ended == idempotency.StatusFailed {
 			p.Detail = "Nothing was done. Send the request again with the same key."

@@ -23,7 +23,8 @@ type runKey struct{}
 // answer.
 //
 // Call MarkNoEffect with the request's context, or a derived one, once an effect is
-// impossible: after a rollback, or an error before the first write. Outside of a run
+// impossible: after a rollback, or an error before the first write. Then write an answer:
+// without one the client gets 503 [ProblemNoAnswer]. Outside of a run
 // MarkNoEffect does nothing.
 func MarkNoEffect(ctx context.Context) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
