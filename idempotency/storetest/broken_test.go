@@ -241,17 +241,17 @@ func TestBroken(t *testing.T) {
 		breaks   func(b *faultyStore)
 	}{
 		{"nothing is broken", "", func(*faultyStore) {}},
-		{"a live claim is taken over", "decisions", decideAs(idempotency.DecisionInProgress, idempotency.DecisionReclaimed)},
-		{"a doubtful operation runs again", "decisions", decideAs(idempotency.DecisionUnresolved, idempotency.DecisionReclaimed)},
-		{"a key that is reused for another payload is a duplicate", "decisions", decideAs(idempotency.DecisionConflict, idempotency.DecisionDuplicate)},
-		{"another spec is a conflict", "decisions", decideAs(idempotency.DecisionIncomparable, idempotency.DecisionConflict)},
-		{"a claimant does not find its own claim", "decisions", decideAs(idempotency.DecisionRenewed, idempotency.DecisionInProgress)},
-		{"an expired record is a duplicate", "decisions", func(b *faultyStore) {
+		{"a live claim is taken over", "rules", decideAs(idempotency.DecisionInProgress, idempotency.DecisionReclaimed)},
+		{"a doubtful operation runs again", "rules", decideAs(idempotency.DecisionUnresolved, idempotency.DecisionReclaimed)},
+		{"a key that is reused for another payload is a duplicate", "rules", decideAs(idempotency.DecisionConflict, idempotency.DecisionDuplicate)},
+		{"another spec is a conflict", "rules", decideAs(idempotency.DecisionIncomparable, idempotency.DecisionConflict)},
+		{"a claimant does not find its own claim", "rules", decideAs(idempotency.DecisionRenewed, idempotency.DecisionInProgress)},
+		{"an expired record is a duplicate", "rules", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, _ time.Time) idempotency.Decision {
 				return idempotency.Decide(r, c, r.Created)
 			}
 		}},
-		{"a running operation expires", "decisions", func(b *faultyStore) {
+		{"a running operation expires", "rules", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
 				if !r.Expires.IsZero() && r.Expires.Before(now) {
 					return idempotency.DecisionNew
@@ -259,59 +259,59 @@ func TestBroken(t *testing.T) {
 				return idempotency.Decide(r, c, now)
 			}
 		}},
-		{"later bytes replace the stored ones", "grants", func(b *faultyStore) {
+		{"later bytes replace the stored ones", "rules", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, c idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 				r.Body, r.Group, r.ExactHash = c.Body, c.Group, c.ExactHash
 				return r
 			}
 		}},
-		{"the window begins again with each claimant", "grants", func(b *faultyStore) {
+		{"the window begins again with each claimant", "rules", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, c idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 				r.ResendUntil = b.now().Add(c.Terms.ResendFor)
 				return r
 			}
 		}},
-		{"a reclaimed record lives longer", "grants", func(b *faultyStore) {
+		{"a reclaimed record lives longer", "rules", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, c idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 				r.Created, r.Expires = b.now(), b.now().Add(c.Terms.TTL)
 				return r
 			}
 		}},
-		{"no new generation after expiry", "grants", func(b *faultyStore) {
+		{"no new generation after expiry", "rules", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, _ idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 				r.Generation = 1
 				return r
 			}
 		}},
-		{"a claim that is refused proves too much", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
+		{"a claim that is refused proves too much", "rules", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			if f, ok := t.Failure(); ok && f.Proof == idempotency.ProofForClaim {
 				r.Status, r.DoubtSince = idempotency.StatusFailed, time.Time{}
 			}
 		})},
-		{"an unknown outcome is a failure", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
+		{"an unknown outcome is a failure", "rules", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			if _, ok := t.Failure(); ok {
 				r.Status, r.DoubtSince = idempotency.StatusFailed, time.Time{}
 			}
 		})},
-		{"a release forgets an older doubt", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
+		{"a release forgets an older doubt", "rules", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			_, done := t.Result()
 			if _, failed := t.Failure(); !done && !failed {
 				r.Status, r.DoubtSince = idempotency.StatusAbsent, time.Time{}
 			}
 		})},
-		{"completion is unconditional", "fences", func(b *faultyStore) {
+		{"completion is unconditional", "rules", func(b *faultyStore) {
 			b.finish = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
 				ref.Fence = found.Fence
 				return idempotency.ApplyEnding(found, ref, tr, now)
 			}
 		}},
-		{"fences begin again for each key", "fences", func(b *faultyStore) {
+		{"fences begin again for each key", "rules", func(b *faultyStore) {
 			b.nextFence = func(_ *faultyStore, found idempotency.Record) int64 { return found.Fence + 1 }
 		}},
-		{"fences are times in seconds", "fences", func(b *faultyStore) {
+		{"fences are times in seconds", "rules", func(b *faultyStore) {
 			b.nextFence = func(b *faultyStore, _ idempotency.Record) int64 { return b.now().Unix() }
 		}},
-		{"an owner waits for the leases of its earlier process", "owners", func(b *faultyStore) {
+		{"an owner waits for the leases of its earlier process", "rules", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
 				if r.Token != c.Token {
 					c.Token = idempotency.Token{}
@@ -319,7 +319,7 @@ func TestBroken(t *testing.T) {
 				return idempotency.Decide(r, c, now)
 			}
 		}},
-		{"any process of an owner takes over", "owners", func(b *faultyStore) {
+		{"any process of an owner takes over", "rules", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
 				if d := idempotency.Decide(r, c, now); d != idempotency.DecisionInProgress || [6]byte(r.Token[:]) != [6]byte(c.Token[:]) {
 					return d
@@ -327,7 +327,7 @@ func TestBroken(t *testing.T) {
 				return idempotency.DecisionReclaimed
 			}
 		}},
-		{"a repeated completion is stale", "repeated transitions", func(b *faultyStore) {
+		{"a repeated completion is stale", "rules", func(b *faultyStore) {
 			b.finish = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
 				if found.Status != idempotency.StatusRunning {
 					return found, idempotency.ErrStaleClaim
@@ -335,7 +335,7 @@ func TestBroken(t *testing.T) {
 				return idempotency.ApplyEnding(found, ref, tr, now)
 			}
 		}},
-		{"a renewed claim gets another fence", "repeated transitions", func(b *faultyStore) {
+		{"a renewed claim gets another fence", "rules", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, _ idempotency.Claim, d idempotency.Decision) idempotency.Record {
 				if d == idempotency.DecisionRenewed {
 					b.fence++
@@ -344,7 +344,7 @@ func TestBroken(t *testing.T) {
 				return r
 			}
 		}},
-		{"a third attempt has no doubt", "programs", func(b *faultyStore) {
+		{"a third attempt has no doubt", "rules", func(b *faultyStore) {
 			b.grant = func(r, _ idempotency.Record, _ idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 				if r.Attempts == 3 {
 					r.DoubtSince = time.Time{}
@@ -388,12 +388,12 @@ func TestBroken(t *testing.T) {
 				return k.Scope + "\x01" + k.Operation + "\x01" + k.Value[:min(len(k.Value), 255)]
 			}
 		}},
-		{"an extension shortens a lease", "extensions", settleAfter(func(_, r *idempotency.Record, e idempotency.Ending) {
+		{"an extension shortens a lease", "rules", settleAfter(func(_, r *idempotency.Record, e idempotency.Ending) {
 			if lease, ok := e.Lease(); ok {
 				r.LeaseUntil = r.ReadAt.Add(lease)
 			}
 		})},
-		{"an extension counts as an attempt", "extensions", settleAfter(func(_, r *idempotency.Record, e idempotency.Ending) {
+		{"an extension counts as an attempt", "rules", settleAfter(func(_, r *idempotency.Record, e idempotency.Ending) {
 			if _, ok := e.Lease(); ok {
 				r.Attempts++
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -180,6 +181,9 @@ func checkArguments(p *probe) {
 	p.invalid("fail", "Failure.Proof", p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: 9})))
 	p.invalid("fail", "Failure.Reason", p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Reason: "\x00"})))
 	p.invalid("release", "Ref.Fence", p.store.Finish(p.ctx, idempotency.Ref{Key: k}, idempotency.Released()))
+	for _, lease := range []time.Duration{0, -time.Second, time.Microsecond} {
+		p.invalid("extend", "lease", p.store.Extend(p.ctx, out.Ref(), lease))
+	}
 	_, err := p.store.Lookup(p.ctx, k, idempotency.Key{Scope: "s", Operation: "o"})
 	p.invalid("lookup", "Key.Value", err)
 	_, err = p.store.ClaimBatch(p.ctx, slices.Repeat([]idempotency.Claim{claim(k)}, idempotency.MaxBatch+1))

@@ -229,14 +229,7 @@ func (p *probe) lookup(k idempotency.Key) idempotency.Record {
 // properties are checked in this order. The second text of each property is reported with
 // failures.
 var properties = []property{
-	{"decisions", "a claim is decided by what is found, in the order of idempotency.Decide", checkDecisions},
-	{"grants", "a grant changes the record as idempotency.Grant says: stored bytes win, an expired key begins a generation, a lease begins now", checkGrants},
-	{"transitions", "a transition leaves the record as idempotency.ApplyEnding says; only proof ends a doubt", checkTransitions},
-	{"fences", "each transition carries the fence; a claimant that was overtaken gets ErrStaleClaim and changes nothing", checkFences},
-	{"owners", "a claim of a later process of an owner ends the lease of an earlier process, and no other claim does", checkOwners},
-	{"extensions", "an extension moves the end of the lease of a claim that nobody else has, never back, and changes nothing else", checkExtensions},
-	{"repeated transitions", "a transition that is repeated because its answer was lost is harmless", checkRepeats},
-	{"programs", "any sequence of calls gives the answers of the rules", checkPrograms},
+	{"rules", "any sequence of calls gives the answers and records of idempotency.Decide, Grant and ApplyEnding: stored bytes win, only proof ends a doubt, a claimant that was overtaken changes nothing, a repeated call is harmless", checkRules},
 	{"races", "of any number of racing claims of one key, one is granted", checkRaces},
 	{"batches", "a batch is decided as if its claims were made one after another", checkBatches},
 	{"batch races", "batches over the same keys in any order win each key once and never block each other", checkBatchRaces},
