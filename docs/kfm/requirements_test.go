@@ -175,6 +175,8 @@ var keySpecification = []requirement{
 	{id: "9", level: "MUST", text: "Keys are kept in a durable, append-only store, with the fields of the specification.", tests: []testRef{
 		{"lab/sqlstoretest", "TestLedgerIsAppendOnly", ""},
 		{"lab/sqlstoretest", "TestLedgerEvents", "ArtifactChecksum"},
+		{"idempotency/dynamostore", "TestKeyRecord", ""},
+		{"idempotency/dynamostore", "TestKeyRecordsUnderFaults", ""},
 		{"internal/producertest/store", "TestStoreRemembers", ""},
 	}},
 	{id: "10", level: "MUST", text: "Each event envelope carries the computed key.", tests: []testRef{

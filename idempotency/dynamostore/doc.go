@@ -26,7 +26,8 @@
 // such clocks.
 //
 // Open refuses global tables, because their regions do not check each other's conditions.
-// dynamostore has no ledger, and no transaction for a claim together with a side effect.
+// dynamostore has no ledger (see [Config.KeyRecords] for append-only records of the keys
+// that succeeded), and no transaction for a claim together with a side effect.
 //
 // There is no Capacity and no quota of unfinished operations for each scope. To count
 // them, all claims of a scope would have to write one counter item, but DynamoDB limits

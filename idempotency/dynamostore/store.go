@@ -27,6 +27,18 @@ type Config struct {
 
 	Table string
 
+	// KeyRecords, if not empty, is the name of a second table with the same key, for the key
+	// records of the KFM key specification v10.3.1. When an operation succeeds, its record is
+	// written there once, in one transaction with the completion: idempotency_key,
+	// dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe and
+	// timestamp. The store never changes or deletes a key record. A key that is used again
+	// after its expiry keeps its first one.
+	//
+	// To make the table append-only for everybody, deny dynamodb:UpdateItem and
+	// dynamodb:DeleteItem on it, and enable neither time to live nor replicas. A completion
+	// costs the write units of a transaction: twice those of the two items.
+	KeyRecords string
+
 	// Slack is the largest difference between the clocks of two clients. The default is 1
 	// s.
 	Slack time.Duration
@@ -40,8 +52,11 @@ type Config struct {
 type Store struct {
 	client *dynamodb.Client
 	table  string
-	slack  time.Duration
-	clock  func() time.Time
+
+	keyRecords string // table of the key records, or empty
+
+	slack time.Duration
+	clock func() time.Time
 }
 
 var _ idempotency.Store = (*Store)(nil)
@@ -55,6 +70,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, wrong("Config.Client", "nil", "make one with dynamodb.NewFromConfig and pass it")
 	case c.Table == "":
 		return nil, wrong("Config.Table", "empty", "name the table")
+	case c.Table == c.KeyRecords:
+		return nil, wrong("Config.KeyRecords", "the same as Config.Table", "name a table of its own, which nothing deletes from")
 	case c.Slack < 0:
 		return nil, wrong("Config.Slack", c.Slack.String(), "want 0, which is 1s, or more")
 	}
@@ -64,14 +81,19 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	out, err := c.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
-	if err != nil {
-		return nil, fmt.Errorf("dynamostore: open: %w", err)
+	for _, name := range []string{c.Table, c.KeyRecords} {
+		if name == "" {
+			continue
+		}
+		out, err := c.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if err != nil {
+			return nil, fmt.Errorf("dynamostore: open %s: %w", name, err)
+		}
+		if err := checkTable(out.Table); err != nil {
+			return nil, err
+		}
 	}
-	if err := checkTable(out.Table); err != nil {
-		return nil, err
-	}
-	return &Store{client: c.Client, table: c.Table, slack: c.Slack, clock: c.Clock}, nil
+	return &Store{client: c.Client, table: c.Table, keyRecords: c.KeyRecords, slack: c.Slack, clock: c.Clock}, nil
 }
 
 func checkTable(t *types.TableDescription) error {
@@ -277,7 +299,12 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		if found.Equal(r) && found.Status != idempotency.StatusRunning { // already finished
 			return nil
 		}
-		made, err := s.put(ctx, itemOf(r, idempotency.NewToken()), version)
+		made := false
+		if s.keyRecords != "" && r.Status == idempotency.Succeeded {
+			made, err = s.complete(ctx, r, version)
+		} else {
+			made, err = s.put(ctx, itemOf(r, idempotency.NewToken()), version)
+		}
 		if err != nil {
 			return ambiguous(err)
 		}
@@ -309,17 +336,22 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 // put writes the item if the stored record has the given version. The zero version means
 // that no record is stored. put reports whether it wrote the item.
 func (s *Store) put(ctx context.Context, it item, version idempotency.Token) (made bool, err error) {
-	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
-	if version != (idempotency.Token{}) {
-		in.ConditionExpression = aws.String("version_token = :at")
-		in.ExpressionAttributeValues = item{":at": &types.AttributeValueMemberB{Value: version[:]}}
-	}
-	_, err = s.client.PutItem(ctx, in)
+	_, err = s.client.PutItem(ctx, s.conditional(it, version))
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// conditional returns the input of put.
+func (s *Store) conditional(it item, version idempotency.Token) *dynamodb.PutItemInput {
+	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: &absent}
+	if version != (idempotency.Token{}) {
+		in.ConditionExpression = aws.String("version_token = :at")
+		in.ExpressionAttributeValues = item{":at": &types.AttributeValueMemberB{Value: version[:]}}
+	}
+	return in
 }
 
 // bucketBits is the number of bits at the start of a key ID that choose the counter for

@@ -20,8 +20,8 @@
 // A store in Redis is advisory: it cannot rule out a second run, because Redis replicates
 // asynchronously. A failover to a replica may lose the last acknowledged writes, and an
 // operation with a lost claim may run twice; no Redis setting prevents this. If this is
-// not acceptable, use a store over a database (package sqlstore). redisstore has no
-// ledger, and no transaction for a claim together with a side effect.
+// not acceptable, use a store over a database (package sqlstore). redisstore is not a store of
+// record: it has no append-only records of keys and no ledger, and no transaction for a claim together with a side effect.
 //
 // Each granted claim gets a fence, a number greater than all earlier fences of its key.
 // The records are divided into buckets by the first twelve bits of their key IDs. A fence
