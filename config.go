@@ -1,6 +1,7 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,14 +34,18 @@ type Config[T any] struct {
 	Source string
 
 	// Organization is the first part of Source. Empty means "kfm", the Kansas Frontier
-	// Matrix. Other teams set their own name here, in [Decoder] and in package compliance.
-	//
-	// [Producer.SendMessage] also accepts a message that was built with another
-	// Organization.
+	// Matrix. Other teams set their own name here, and nowhere else: consumers, the
+	// compliance suite and [Producer.SendMessage] accept the events of every organization.
 	Organization string
 
 	// Identify returns the identity of an event. It must be a pure function, and safe
 	// for concurrent use.
+	//
+	// The producer builds its first event, and one in 10,000 later events, twice. If the
+	// two messages differ, the event ends with a [*ViolationError] that names the member:
+	// a clock, a random number or a counter is in Identify, Attributes or the encoding of
+	// the event. A clock that is truncated to seconds or days differs only sometimes, and
+	// the address of a value that the event points to does not differ within a process.
 	Identify func(T) (Identity, error)
 
 	// Attributes returns routing hints, sent as message attributes of type String. It must
@@ -49,6 +54,11 @@ type Config[T any] struct {
 	// SQS ignores attributes when it deduplicates. Put the identity of an event into the
 	// payload or the dedupe key: lint rule SF001 refuses identity in attributes.
 	Attributes func(T) map[string]string
+
+	// Catalog, if not nil, is the data catalogue: a message with a dataset that it does not
+	// know breaks rule SF047 (unknown-dataset). The dataset is that of Identity.Dataset, and
+	// the payload's member dataset_id. Package catalog reads a static STAC catalogue.
+	Catalog Catalog
 
 	// Deduplication is DeduplicationContentBased by default. Use DeduplicationExplicit for a queue without
 	// content-based deduplication.
@@ -153,14 +163,34 @@ func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.F
 
 // ruleset configures the checks of a producer's messages.
 type ruleset struct {
-	enforcement  Enforcement
-	organization string
-	showKeys     bool
-	source       *observe.Source
+	enforcement Enforcement
+	catalog     Catalog // nil without one
+	showKeys    bool
+	source      *observe.Source
+}
+
+// stable returns the findings about a message that was built twice, and differently.
+func (r *ruleset) stable(msg *Message) (reported []lint.Finding, err error) {
+	refused, reported := r.enforcement.divide(msg.unstable)
+	if len(refused) > 0 {
+		return nil, &ViolationError{Findings: refused, plain: true}
+	}
+	return reported, nil
+}
+
+// isCertainlyValid is Message.isCertainlyValid, and knows the rules of the producer.
+func (r *ruleset) isCertainlyValid(msg *Message, maxSize int, payload string) bool {
+	return r.catalog == nil && msg.isCertainlyValid(maxSize, payload)
 }
 
 func (r *ruleset) lintMessage(msg *Message) lint.Message {
-	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes, Organization: r.organization}
+	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes}
+	if r.catalog != nil {
+		m.KnowsDataset = r.catalog.Knows
+		if msg.Dataset != nil {
+			m.DatasetID = msg.Dataset.ID
+		}
+	}
 	if len(msg.Attributes) > 0 {
 		m.Attributes = make(map[string]lint.Attribute, len(msg.Attributes))
 		for name, value := range msg.Attributes {
@@ -257,7 +287,7 @@ type Telemetry struct {
 func (c *Config[T]) validate() error {
 	var errs []error
 	refuse := func(field, rule string) { errs = append(errs, invalid("Config."+field, rule)) }
-	contract := lint.Contract{Organization: c.Organization}
+	contract := lint.Contract{Organization: cmp.Or(c.Organization, lint.KFM)}
 	if faults := contract.CheckOrganization(); len(faults) > 0 {
 		refuse("Organization", faults[0].Message)
 	} else if faults := contract.CheckSource(c.Source); len(faults) > 0 {

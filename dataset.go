@@ -39,6 +39,13 @@ type Dataset struct {
 	CARELabel        string `json:"care_label,omitempty"`
 }
 
+// Catalog is a data catalogue, see Config.Catalog. Package catalog reads one.
+type Catalog interface {
+	// Knows reports whether the catalogue has a record with this identifier. The producer
+	// calls Knows for each event with a dataset, concurrently: answer from memory.
+	Knows(datasetID string) bool
+}
+
 func (d *Dataset) clone() *Dataset {
 	if d == nil {
 		return nil

@@ -26,8 +26,7 @@ type Envelope[T any] struct {
 	// EventID is a UUIDv7, by default the result of [DeriveEventID].
 	EventID uuid.UUID `json:"event_id"`
 
-	// EventSource is <organization>.<domain>.<pipeline>, with the organization kfm
-	// by default (see [Config].Organization).
+	// EventSource is <organization>.<domain>.<pipeline>.
 	EventSource string `json:"event_source"`
 
 	// EventTime is the instant of the event, in UTC.
@@ -128,13 +127,14 @@ func clearerText(e *canonicaljson.Error, message, fix string) (_, _ string, plai
 	return message, fix, false
 }
 
-// DecodeEnvelope decodes an event of the Kansas Frontier Matrix, see [Decoder.Decode].
+// DecodeEnvelope decodes an event of any organization, see [Decoder.Decode].
 func DecodeEnvelope[T any](body string) (Envelope[T], error) { return Decoder[T]{}.Decode(body) }
 
-// Decoder decodes message bodies for a consumer. The zero value decodes events of the
-// Kansas Frontier Matrix. A Decoder is safe for concurrent use.
+// Decoder decodes message bodies for a consumer. The zero value decodes events of every
+// organization. A Decoder is safe for concurrent use.
 type Decoder[T any] struct {
-	// Organization is the producer's organization, see [Config]. Empty means "kfm".
+	// Organization is the only accepted first label of event_source. Empty accepts every
+	// organization.
 	Organization string
 }
 
@@ -148,7 +148,8 @@ type Decoder[T any] struct {
 func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
 	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {
-		return e, &EnvelopeError{Findings: findings}
+		other := d.Organization != "" && len(errorsAmong(lint.CheckBody(body))) == 0
+		return e, &EnvelopeError{Findings: findings, OtherOrganization: other}
 	}
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		return Envelope[T]{}, fmt.Errorf("sqsfifo: decode envelope: %w", err)

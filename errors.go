@@ -76,6 +76,11 @@ func (e *ViolationError) fate() Fate { return NotStored }
 type EnvelopeError struct {
 	// Findings has the rule, the position and the problem of each violation.
 	Findings []lint.Finding
+
+	// OtherOrganization reports that the body keeps the contract, but is of another
+	// organization than [Decoder].Organization. Then the configuration of the consumer is
+	// wrong, and the body is right.
+	OtherOrganization bool
 }
 
 // Error lists the findings without values of the payload, like [ViolationError].
@@ -84,7 +89,7 @@ func (e *EnvelopeError) Error() string {
 }
 
 // quotingRules are the rules whose findings quote the payload or an attribute's value.
-var quotingRules = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
+var quotingRules = []string{ruleAttributeOnly, ruleVolatileBody, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
 
 func describe(findings []lint.Finding, plain bool) string {
 	var b strings.Builder
@@ -121,6 +126,9 @@ func maskPointer(pointer string) string {
 // message. Package lint checks built messages by these and other rules.
 const (
 	ruleAttributeOnly  = "SF001"
+	ruleRandomKey      = "SF002"
+	ruleRandomGroup    = "SF007"
+	ruleVolatileBody   = "SF012"
 	ruleInvalidJSON    = "SF030"
 	ruleInexactInteger = "SF032"
 	ruleEventTime      = "SF044"

@@ -34,6 +34,8 @@ type Message struct {
 
 	// Dataset is the event's dataset for telemetry, or nil.
 	Dataset *Dataset `json:"dataset,omitempty"`
+
+	unstable []lint.Finding // the event gave another message when it was built again
 }
 
 // ReplayAttribute is the message attribute with the name of a replay run. Package replay
@@ -72,17 +74,6 @@ func (m *Message) verify() error {
 			"DedupeKey or EventID differ from those of the body; the message was changed after Build")}}
 	}
 	return nil
-}
-
-// organization returns the first part of the body's event_source, or "".
-func (m *Message) organization() string {
-	before, _, _ := strings.Cut(m.Body, payloadMember)
-	_, source, _ := strings.Cut(before, `"event_source":"`)
-	label, _, found := strings.Cut(source, ".")
-	if !found || (lint.Contract{Organization: label}).CheckOrganization() != nil {
-		return ""
-	}
-	return label
 }
 
 var noAttributes = sha256.Sum256(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -27,6 +28,8 @@ type Producer[T any] struct {
 	config Config[T]
 	rules  ruleset
 	queue  *Queue
+
+	composed atomic.Uint64 // number of messages built so far, for purityPeriod
 }
 
 // NewProducer returns a producer with its own [Queue]. The error joins one
@@ -67,7 +70,7 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 // newProducer returns a producer. If the argument `source` is not empty, it becomes an
 // attribute of the producer's metrics (see observe.Observer.Source).
 func newProducer[T any](queue *Queue, config Config[T], source string) *Producer[T] {
-	rules := ruleset{config.Enforcement, config.Organization, queue.showKeys, queue.sender.observer.Source(source)}
+	rules := ruleset{config.Enforcement, config.Catalog, queue.showKeys, queue.sender.observer.Source(source)}
 	return &Producer[T]{config: config, rules: rules, queue: queue}
 }
 
@@ -101,13 +104,17 @@ func (p *Producer[T]) Stats() Stats { return p.queue.Stats() }
 // a [*ViolationError] or an [*IdentifyError].
 //
 // Build is a pure function of the event: it makes no request, reads no clock and returns
-// the same bytes on every machine and every day.
+// the same bytes on every machine and every day. Identify, Attributes and the event's
+// encoding have to be pure, too: see [Config].Identify.
 func (p *Producer[T]) Build(event T) (*Message, error) {
 	msg, err := p.compose(event)
 	if err != nil {
 		return nil, err
 	}
-	if msg.isCertainlyValid(maxMessageBytes, payloadOf(msg.Body)) {
+	if _, err := p.rules.stable(msg); err != nil {
+		return nil, err
+	}
+	if p.rules.isCertainlyValid(msg, maxMessageBytes, payloadOf(msg.Body)) {
 		return msg, nil
 	}
 	if refused, _ := p.rules.enforcement.divide(lint.Check(p.rules.lintMessage(msg))); len(refused) > 0 {
@@ -119,7 +126,24 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 // compose builds an event's message without checking the message. If Identify fails, the
 // message is nil. After any other error, compose returns a message with at least the
 // group: the outcome of the failed event is reported in the order of this group.
+//
+// Identify, Attributes and the encoding of the event must be pure. To notice others early,
+// compose builds some messages twice and sets Message.unstable.
 func (p *Producer[T]) compose(event T) (*Message, error) {
+	msg, err := p.composeOnce(event)
+	if err != nil || p.composed.Add(1)%purityPeriod != 1 {
+		return msg, err
+	}
+	again, err := p.composeOnce(event)
+	if err != nil {
+		return again, err
+	}
+	msg.unstable = msg.differences(again)
+	return msg, nil
+}
+
+// composeOnce builds an event's message, see the method `compose`.
+func (p *Producer[T]) composeOnce(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {
 		return nil, &IdentifyError{Err: err}

@@ -159,15 +159,16 @@ func (c *sender) Revise(it *item) {
 // true, check skips the slow checks of package lint.
 func (c *sender) check(s *submission, payload string) error {
 	maxSize := c.inspector.maxSize()
-	if !s.prebuilt && s.msg.isCertainlyValid(maxSize, payload) {
+	unstable, err := s.rules.stable(s.msg)
+	if err != nil {
+		return err
+	}
+	c.warn(s, unstable)
+	if !s.prebuilt && s.rules.isCertainlyValid(s.msg, maxSize, payload) {
 		return nil
 	}
 	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
-	// A producer with another organization may have built the message.
-	if s.prebuilt {
-		checked.Organization = s.msg.organization()
-	}
 	refused, reported := s.rules.enforcement.divide(lint.Check(checked))
 	if len(refused) > 0 {
 		return &ViolationError{Findings: refused}

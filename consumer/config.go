@@ -25,13 +25,14 @@ type Config[T any] struct {
 	// because it has no order.
 	QueueURL string
 
-	// Decode reads the body of a message. The default is [sqsfifo.DecodeEnvelope]. The
-	// function [JSON] returns a decoder for bodies without an envelope. The function [SNS]
-	// adapts a decoder to bodies inside SNS notifications.
+	// Decode reads the body of a message. The default is [sqsfifo.DecodeEnvelope], which
+	// accepts the events of every organization. The function [JSON] returns a decoder for
+	// bodies without an envelope. The function [SNS] adapts a decoder to bodies inside SNS
+	// notifications.
 	//
-	// A decode error is permanent: another attempt would fail in the same way. But an event
-	// of another organization (rule SF043) blocks its group, whatever Failure.Action says: the
-	// decoder is configured wrongly, and the message is right.
+	// A decode error is permanent: another attempt would fail in the same way. But if
+	// EnvelopeError.OtherOrganization is true, the event blocks its group, whatever
+	// Failure.Action says: the decoder is configured wrongly, and the message is right.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
 	// Key returns the identity of a message's effect, at most 2,048 bytes. It is unique

@@ -114,20 +114,11 @@ func (e *notificationError) Error() string {
 }
 func (e *notificationError) Unwrap() error { return e.err }
 
-// isOtherOrganization reports whether a body breaks the contract only by its event_source
-// (rule SF043). Then the decoder is configured for another organization: a mistake of the
-// configuration, which must not delete messages.
+// isOtherOrganization reports whether the decoder is configured for another organization
+// than the body's: a mistake of the configuration, which must not delete messages.
 func isOtherOrganization(err error) bool {
 	var e *sqsfifo.EnvelopeError
-	if !errors.As(err, &e) || len(e.Findings) == 0 {
-		return false
-	}
-	for _, f := range e.Findings {
-		if f.Rule != "SF043" {
-			return false
-		}
-	}
-	return true
+	return errors.As(err, &e) && e.OtherOrganization
 }
 
 // DeniedError is returned by Run if SQS permanently refuses a call that the consumer needs.

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,23 +160,38 @@ func TestAttemptsDecodeAgain(t *testing.T) {
 	})
 }
 
-// A decoder for another organization is a mistake of the configuration. The messages block
-// their groups, and none is deleted, also with ActionSkip.
+// A consumer handles the events of every organization. A decoder for another organization is
+// a mistake of the configuration: these messages block their groups, and none is deleted or
+// parked, whatever the action is. A source that no organization can have is a wrong message.
 func TestOtherOrganization(t *testing.T) {
-	bubble(t, 0, func(w *world) {
-		for g := range 4 {
-			_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{
-				QueueUrl: aws.String(w.queue.URL()), MessageBody: aws.String(envelope(w.T, "acme", job{"a", g})), MessageGroupId: aws.String(string(rune('a' + g))),
+	for _, action := range []consumer.Action{consumer.ActionSkip, consumer.ActionPark} {
+		for only, handled := range map[string]int{"": 4, "acme": 2, "kfm": 2, "x": 0} {
+			bubble(t, 0, func(w *world) {
+				wrong := strings.Replace(envelope(w.T, "acme", job{"a", 4}), "acme.tests.", "acme.Tests.", 1)
+				for g, body := range []string{
+					envelope(w.T, "acme", job{"a", 0}), envelope(w.T, "kfm", job{"a", 1}), envelope(w.T, "acme", job{"a", 2}), envelope(w.T, "kfm", job{"a", 3}), wrong,
+				} {
+					_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{
+						QueueUrl: aws.String(w.queue.URL()), MessageBody: aws.String(body), MessageGroupId: aws.String(string(rune('a' + g))),
+					})
+					require.NoError(w, err)
+				}
+				c := w.config(nil)
+				c.Decode, c.Failure.Action = nil, action
+				if action == consumer.ActionSkip {
+					c.Failure = consumer.Failure{Action: action}
+				}
+				if only != "" {
+					c.Decode = sqsfifo.Decoder[job]{Organization: only}.Decode
+				}
+				running := w.run(c, time.Minute)
+				assert.Len(w, w.done, handled, only)
+				assert.Len(w, left(w.queue), 4-handled, only)
+				assert.EqualValues(w, 4-handled, running.Stats().TimesBlocked, only)
+				assert.EqualValues(w, 1, running.Stats().Skipped+running.Stats().Parked, "the wrong source")
 			})
-			require.NoError(w, err)
 		}
-		c := w.config(nil)
-		c.Decode, c.Failure = sqsfifo.Decoder[job]{Organization: "kfm"}.Decode, consumer.Failure{Action: consumer.ActionSkip}
-		running := w.run(c, time.Minute)
-		assert.Len(w, left(w.queue), 4)
-		assert.EqualValues(w, 4, running.Stats().TimesBlocked)
-		assert.Zero(w, running.Stats().Skipped)
-	})
+	}
 }
 
 // The error for an SNS notification names both remedies and does not advise the sender.

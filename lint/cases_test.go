@@ -259,7 +259,6 @@ var cases = []struct {
 		bad: []badCase{
 			{"two labels", body(source, "kfm.remote-sensing"), "MessageBody", "/event_source", at(`"` + source), "does not have the form"},
 			{"four labels", body(source, source+".x"), "MessageBody", "/event_source", at(`"` + source), "does not have the form"},
-			{"another first label", body(source, "kfn.remote-sensing.x"), "MessageBody", "/event_source", at(`"` + source), "does not have the form"},
 			{"which is empty", body(source, "kfm..x"), "MessageBody", "/event_source", at(`"` + source), "which is empty"},
 			{"empty last label", body(source, "kfm.x."), "MessageBody", "/event_source", at(`"` + source), "which is empty"},
 			{"upper case", body(source, "kfm.remote.Landsat"), "MessageBody", "/event_source", at(`"` + source), `which has 'L'`},
@@ -314,6 +313,20 @@ var cases = []struct {
 			{"null", body(`{"cloud_cover":0.25,"path":28,"tile":"p28r33","usable":true}`, `null`), "MessageBody", "/payload", at(`{"cloud`), "payload is null"},
 		},
 		good: []goodCase{{"empty object", body(`{"cloud_cover":0.25,"path":28,"tile":"p28r33","usable":true}`, `{}`)}},
+	},
+	{
+		rule: "SF047",
+		bad: []badCase{
+			{"the sender's dataset", with(func(m *lint.Message) { m.KnowsDataset, m.DatasetID = knowsStorms, "storm" }), "Dataset", "", none, `no dataset "storm"`},
+		},
+		good: []goodCase{
+			{"the record's ID", with(func(m *lint.Message) { m.KnowsDataset, m.DatasetID = knowsStorms, " storms " })},
+			{"no dataset", with(func(m *lint.Message) { m.KnowsDataset = knowsStorms })},
+			{"no catalogue", with(func(m *lint.Message) { m.DatasetID = "storm" })},
+			{"known in the payload", with(func(m *lint.Message) {
+				m.KnowsDataset, m.Body = knowsStorms, strings.Replace(m.Body, `"path":`, `"dataset_id":"storms","path":`, 1)
+			})},
+		},
 	},
 	{
 		rule: "SF050",
@@ -389,3 +402,5 @@ var cases = []struct {
 		},
 	},
 }
+
+func knowsStorms(datasetID string) bool { return datasetID == "storms" }

@@ -75,8 +75,7 @@ func TestCheckReportsAllThatIsWrong(t *testing.T) {
 		"SF010 MessageDeduplicationId",
 		"SF011 DelaySeconds",
 		"SF032 MessageBody",
-		"SF040 MessageBody", // a member is missing
-		"SF040 MessageBody", // an unknown member
+		"SF040 MessageBody", // a member is missing, and one is unknown
 		"SF050 MessageBody",
 		"SF051 MessageBody",
 		`SF053 MessageAttributes["a b"]`, // wrong name

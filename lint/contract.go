@@ -1,34 +1,27 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
-// KFM is the default organization, the Kansas Frontier Matrix.
+// KFM is the organization of the Kansas Frontier Matrix.
 const KFM = "kfm"
 
-// Contract is the KFM contract of one organization. The zero value is the contract of
-// the Kansas Frontier Matrix.
+// Contract is the KFM contract. The zero value is the contract for events of every
+// organization.
 type Contract struct {
-	// Organization is the first label of each event_source, the text before the first dot.
-	// Empty means [KFM].
+	// Organization is the only accepted first label of event_source, the text before the
+	// first dot. Empty accepts every organization.
 	Organization string
 }
 
-func (c Contract) organization() string {
-	if c.Organization == "" {
-		return KFM
-	}
-	return c.Organization
-}
-
 // CheckOrganization returns nil if c.Organization can be the first label of an
-// event_source, else findings of rule SF043 (event-source). An empty Organization stands
-// for [KFM].
+// event_source, or is empty. Otherwise it returns findings of rule SF043 (event-source).
 func (c Contract) CheckOrganization() []Finding {
-	if fault := labelFault(c.organization()); fault != "" {
-		return []Finding{found(invalidEventSource, "organization", "the organization "+quote(c.organization())+fault)}
+	if fault := labelFault(c.Organization); c.Organization != "" && fault != "" {
+		return []Finding{found(invalidEventSource, "organization", "the organization "+quote(c.Organization)+fault)}
 	}
 	return nil
 }
@@ -58,17 +51,16 @@ func (c Contract) CheckSource(source string) []Finding {
 
 func (c Contract) sourceFault(source string) string {
 	labels := strings.Split(source, ".")
-	if labels[0] != c.organization() || len(labels) != 3 {
-		fault := fmt.Sprintf("event_source %s does not have the form %s.<domain>.<pipeline>", quote(source), c.organization())
-		if of := (Contract{Organization: labels[0]}); c.Organization == "" && labels[0] != "" && labels[0] != KFM && of.sourceFault(source) == "" {
-			fault += fmt.Sprintf("; for events of another organization set Organization to %q (in a command: --organization %[1]s)", labels[0])
-		}
-		return fault
+	if len(labels) != 3 {
+		return fmt.Sprintf("event_source %s does not have the form %s.<domain>.<pipeline>", quote(source), cmp.Or(c.Organization, "<organization>"))
 	}
-	for _, label := range labels[1:] {
+	for _, label := range labels {
 		if fault := labelFault(label); fault != "" {
 			return fmt.Sprintf("event_source %s has the label %s%s", quote(source), quote(label), fault)
 		}
+	}
+	if c.Organization != "" && labels[0] != c.Organization {
+		return fmt.Sprintf("event_source %s is of the organization %q, and only %q is accepted here; if the source is right, set Organization to %[2]q", quote(source), labels[0], c.Organization)
 	}
 	return ""
 }

@@ -16,9 +16,10 @@ func TestSourceOfAnOrganization(t *testing.T) {
 		{"kfm", "kfm.soils.refresh", ""},
 		{"acme", "acme.billing.invoice-paid", ""},
 		{"a-1", "a-1.b-2.3", ""},
-		{"", "acme.billing.invoices", "does not have the form kfm.<domain>.<pipeline>"},
-		{"acme", "kfm.soils.refresh", "does not have the form acme.<domain>.<pipeline>"},
-		{"acme", "acmes.soils.refresh", "does not have the form"},
+		{"", "acme.billing.invoices", ""},
+		{"", "acme.billing", "does not have the form <organization>.<domain>.<pipeline>"},
+		{"acme", "kfm.soils.refresh", `of the organization "kfm", and only "acme"`},
+		{"acme", "acmes.soils.refresh", `of the organization "acmes"`},
 		{"acme", "acme.soils", "does not have the form"},
 		{"acme", "acme.soils.refresh.again", "does not have the form"},
 		{"acme", "", "does not have the form"},
@@ -58,11 +59,14 @@ func TestMessageOfAnOrganization(t *testing.T) {
 		assert.Equal(t, "SF043", fs[0].Rule)
 		assert.Equal(t, "/event_source", fs[0].Pointer)
 	}
-	ofKFM(lint.Check(lint.Message{Body: body, GroupID: "g"}))
-	ofKFM(lint.CheckBody(body))
-	ofKFM(lint.NewStream().Check(start, lint.Message{Body: body, GroupID: "g"}))
-	assert.Empty(t, lint.Check(lint.Message{Body: body, GroupID: "g", Organization: "acme"}))
-	assert.Empty(t, lint.Contract{Organization: "acme"}.CheckBody(body))
-	assert.Empty(t, lint.NewStream().Check(start, lint.Message{Body: body, GroupID: "g", Organization: "acme"}))
+	ofKFM(lint.Check(lint.Message{Body: body, GroupID: "g", Organization: "kfm"}))
+	ofKFM(lint.Contract{Organization: "kfm"}.CheckBody(body))
+	ofKFM(lint.NewStream().Check(start, lint.Message{Body: body, GroupID: "g", Organization: "kfm"}))
+	for _, organization := range []string{"", "acme"} {
+		assert.Empty(t, lint.Check(lint.Message{Body: body, GroupID: "g", Organization: organization}))
+		assert.Empty(t, lint.Contract{Organization: organization}.CheckBody(body))
+		assert.Empty(t, lint.NewStream().Check(start, lint.Message{Body: body, GroupID: "g", Organization: organization}))
+	}
+	assert.Empty(t, lint.CheckBody(body))
 	assert.NotEmpty(t, lint.Check(lint.Message{Body: goodBody, GroupID: "g", Organization: "acme"}), "of the Kansas Frontier Matrix")
 }

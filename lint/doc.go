@@ -69,6 +69,7 @@
 //	SF044  event-time                   event_time is not RFC 3339 in UTC with the shortest fraction
 //	SF045  dedupe-key                   dedupe_key is empty, too long or not plain text
 //	SF046  payload                      payload is not a JSON object
+//	SF047  unknown-dataset              the catalogue has no such dataset
 //	SF050  too-large                    the message is larger than the queue takes
 //	SF051  refused-character            the body has a character that SQS refuses
 //	SF052  too-many-attributes          more than ten message attributes

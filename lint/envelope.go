@@ -43,7 +43,10 @@ func (c Contract) checkEnvelope(b body) []Finding {
 	if fs := checkOldEnvelope(b.members); fs != nil {
 		return fs
 	}
-	fs := checkMembers(b.members)
+	fs, foreign := checkMembers(b.members)
+	if foreign {
+		return fs
+	}
 	for _, e := range envelope {
 		if i := index(b.members, e.name); i >= 0 {
 			fs = append(fs, e.check(c, b.members[i], b.text)...)
@@ -73,16 +76,18 @@ func checkOldEnvelope(ms []member) []Finding {
 		"the body is an envelope of KFM v10.3.1 (%s at top level), not of v11.2.3", strings.Join(names, ", ")))}
 }
 
-func checkMembers(ms []member) []Finding {
-	var fs []Finding
+// checkMembers returns at most one finding about missing and unknown members. An object
+// that lacks most members is foreign: its other members have the rules of another format.
+func checkMembers(ms []member) (_ []Finding, foreign bool) {
 	var missing []string
 	for _, e := range envelope {
 		if index(ms, e.name) < 0 {
 			missing = append(missing, e.name)
 		}
 	}
+	var faults []string
 	if len(missing) > 0 {
-		fs = append(fs, found(envelopeMembers, "MessageBody", "the envelope lacks "+strings.Join(missing, ", ")))
+		faults = append(faults, "lacks "+strings.Join(missing, ", "))
 	}
 
 	// A body that is not an envelope may have many unknown members. The finding names only
@@ -102,14 +107,20 @@ func checkMembers(ms []member) []Finding {
 			unknown = append(unknown, quote(m.name))
 		}
 	}
+	f := found(envelopeMembers, "MessageBody", "")
 	if n > 0 {
-		text := "the envelope has members that the contract does not know: " + strings.Join(unknown, ", ")
+		text := "has members that the contract does not know: " + strings.Join(unknown, ", ")
 		if n > named {
 			text += fmt.Sprintf(" and %s more", count(n-named))
 		}
-		fs = append(fs, inBody(envelopeMembers, pointer(first.name), first.nameAt, text))
+		faults = append(faults, text)
+		f.Pointer, f.Offset = pointer(first.name), first.nameAt
 	}
-	return fs
+	if faults == nil {
+		return nil, false
+	}
+	f.Message = "the envelope " + strings.Join(faults, " and ")
+	return []Finding{f}, len(missing) > len(envelope)/2
 }
 
 func index(ms []member, name string) int {

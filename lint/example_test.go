@@ -38,7 +38,7 @@ func ExampleFinding_String() {
 		fmt.Println(f)
 	}
 	// Output:
-	// SF043 error: MessageBody /event_source (byte 96): event_source "landsat-refresh" does not have the form kfm.<domain>.<pipeline>; fix: use a source such as kfm.remote-sensing.landsat-refresh
+	// SF043 error: MessageBody /event_source (byte 96): event_source "landsat-refresh" does not have the form <organization>.<domain>.<pipeline>; fix: use a source such as kfm.remote-sensing.landsat-refresh
 }
 
 func ExampleRules() {

@@ -23,6 +23,7 @@ type Finding struct {
 	// API. It is one of:
 	//
 	//   - MessageBody, MessageGroupId, MessageDeduplicationId, DelaySeconds
+	//   - Dataset, in findings about [Message].DatasetID
 	//   - MessageAttributes, or MessageAttributes["unique_key"] with the name in Go quotes
 	//   - the name of an envelope member, in findings of [Contract.CheckSource] and
 	//     [CheckDedupeKey]

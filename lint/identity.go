@@ -21,6 +21,7 @@ import (
 //   - trace context: traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*
 //   - descriptions of the format: Content-Type, *Version, *SchemaId
 //   - the replay that sent the message: sqsfifo-replay-run
+//   - the request or the attempt: request_id, trace_id, attempt, retry_count, sent_at
 func Benign(name string) bool { return attrname.Benign(name) }
 
 // checkIdentity checks the attributes with names such as event_id, because their values
@@ -29,7 +30,7 @@ func checkIdentity(m Message, b body) []Finding {
 	var texts map[string][]string // by attribute name: forms of its value
 	var carried map[string]bool   // by text: true if this text is a value in the body
 	for name, a := range m.Attributes {
-		if Benign(name) || !attrname.Event(name) {
+		if Benign(name) || !attrname.Event(name) && !attrname.Delivery(name) {
 			continue
 		}
 		if texts == nil {

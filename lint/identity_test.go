@@ -167,11 +167,12 @@ func TestBenign(t *testing.T) {
 	for _, name := range []string{
 		"traceparent", "tracestate", "baggage", "b3", "B3", "Traceparent", "AWSTraceHeader", "X-Amzn-Trace-Id", "x-amzn-request-id",
 		"Content-Type", "content-type", "version", "EventVersion", "schema_version", "SchemaId", "sqsfifo-replay-run",
+		"request_id", "X-Request-Id", "attempt", "retry_count", "sent_at",
 	} {
 		assert.True(t, lint.Benign(name), name)
 	}
 	for _, name := range []string{
-		"", "unique_key", "event_id", "trace", "traceparent2", "b", "b33", "X-Amz-Id", "Content-Length", "versions", "version_id", "schema",
+		"", "unique_key", "event_id", "trace", "traceparent2", "b", "b33", "X-Amz-Id", "Content-Length", "versions", "version_id", "schema", "correlation_id", "session_id", "retry_policy",
 	} {
 		assert.False(t, lint.Benign(name), name)
 	}
@@ -200,4 +201,18 @@ func TestChecksBeforeThereIsAMessage(t *testing.T) {
 	f = one(lint.CheckGroupID("p28 r33"))
 	assert.Equal(t, "SF010", f.Rule)
 	assert.Equal(t, "MessageGroupId", f.Field)
+}
+
+// A dataset in the payload, or in a body of another form, is found with its place.
+func TestUnknownDatasetInTheBody(t *testing.T) {
+	for text, pointer := range map[string]string{
+		strings.Replace(goodBody, `"path":`, `"dataset_id":"storm","path":`, 1): "/payload/dataset_id",
+		`{"dataset_id":"storm"}`: "/dataset_id",
+	} {
+		got := ofRule("SF047", lint.Check(lint.Message{Body: text, GroupID: "g", KnowsDataset: knowsStorms}))
+		require.Len(t, got, 1, text)
+		assert.Equal(t, pointer, got[0].Pointer)
+		assert.Equal(t, strings.Index(text, `"storm"`), got[0].Offset)
+		assert.Empty(t, ofRule("SF047", lint.Check(lint.Message{Body: text, GroupID: "g"})))
+	}
 }

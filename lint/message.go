@@ -33,9 +33,14 @@ type Message struct {
 	// 1,048,576, the maximum of SQS.
 	MaxSize int
 
-	// Organization is the first label of event_source, the text before the first dot. Empty
-	// means [KFM].
+	// Organization is the only accepted first label of event_source, see [Contract].
 	Organization string
+
+	// KnowsDataset, if not nil, reports whether the data catalogue has a dataset. Check asks
+	// for DatasetID, if it is not empty, and for the member dataset_id of the payload or of
+	// the body.
+	KnowsDataset func(datasetID string) bool
+	DatasetID    string
 }
 
 // Attribute is the value of a message attribute. DataType selects one of the two values;
@@ -82,11 +87,39 @@ func checkOutsideBody(m Message, b body) []Finding {
 		checkDelay(m.DelaySeconds),
 		checkSize(m),
 		checkAttributes(m.Attributes),
+		checkDataset(m, b),
 	)
 }
 
-// CheckBody is [Contract.CheckBody] for the zero Contract, the contract of the Kansas
-// Frontier Matrix.
+func checkDataset(m Message, b body) []Finding {
+	if m.KnowsDataset == nil {
+		return nil
+	}
+	var fs []Finding
+	check := func(f Finding, id string) {
+		if id = strings.TrimSpace(id); id != "" && !m.KnowsDataset(id) {
+			f.Message = fmt.Sprintf("the catalogue has no dataset %s", quote(id))
+			fs = append(fs, f)
+		}
+	}
+	const member = "dataset_id"
+	check(found(unknownDataset, "Dataset", ""), m.DatasetID)
+	if id := b.memberText(member); id != "" {
+		check(inBody(unknownDataset, "/"+member, b.offsetOf(member), ""), id)
+	}
+	if i := index(b.members, "payload"); i >= 0 {
+		start := b.members[i].start
+		inner := body{text: b.text[start:b.members[i].end]}
+		inner.members, _ = members(inner.text)
+		if id := inner.memberText(member); id != "" && id != m.DatasetID {
+			check(inBody(unknownDataset, "/payload/"+member, start+inner.offsetOf(member), ""), id)
+		}
+	}
+	return fs
+}
+
+// CheckBody is [Contract.CheckBody] for the zero Contract, which accepts every
+// organization.
 func CheckBody(body string) []Finding { return Contract{}.CheckBody(body) }
 
 // Size returns the number of bytes of a message by SQS's count for limits (F-073). It

@@ -197,6 +197,7 @@ const (
 	invalidEventTime   = "SF044"
 	invalidDedupeKey   = "SF045"
 	invalidPayload     = "SF046"
+	unknownDataset     = "SF047"
 	tooLarge           = "SF050"
 	refusedCharacter   = "SF051"
 	tooManyAttributes  = "SF052"

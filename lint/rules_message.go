@@ -7,7 +7,8 @@ var messageRules = []Rule{
 		ID: attrOnlyIdentity, Name: "attr-only-identity", Severity: Error,
 		Title: "the identity of the event is in an attribute and not in the body",
 		Wording: "An attribute with the name of an identity (unique_key, event_id, a UUID) repeats a value of the body: a string, a number or a " +
-			"boolean at any depth, or a component of dedupe_key. SQS hashes only the body: two messages with equal bodies and different " +
+			"boolean at any depth, or a component of dedupe_key. So does an attribute with the name of a delivery: id, ce-id (CloudEvents), " +
+			"X-GitHub-Delivery, X-Shopify-Webhook-Id, webhook-id. SQS hashes only the body: two messages with equal bodies and different " +
 			"attributes become one, and SQS drops the second with success. If an explicit deduplication ID other than the hash of the body " +
 			"keeps the two apart, the finding is an info: a consumer still cannot check the identity against the body. The identity of a " +
 			"request or an attempt (correlation_id, X-Request-Id) is not the identity of an event. On Go source, other variable attributes " +
@@ -131,7 +132,7 @@ var messageRules = []Rule{
 	{
 		ID: invalidEventSource, Name: "event-source", Severity: Error,
 		Title: "event_source is not <organization>.<domain>.<pipeline>",
-		Wording: "event_source has exactly three labels joined by dots. The first label is the organization: kfm, unless another one is set. A " +
+		Wording: "event_source has exactly three labels joined by dots. The first label is the organization; a producer accepts only kfm, unless its configuration names another one. A " +
 			"label has one or more lower-case ASCII letters, digits and inner hyphens.",
 		Source: "KFM v11.2.3, section 4",
 		Fix:    "use a source such as kfm.remote-sensing.landsat-refresh",
@@ -171,6 +172,17 @@ var messageRules = []Rule{
 		Passes:  OnMessage, Since: "0.1.0",
 		Bad:  `{"payload":"p32r29"}`,
 		Good: `{"payload":{"tile":"p32r29"}}`,
+	},
+	{
+		ID: unknownDataset, Name: "unknown-dataset", Severity: Error,
+		Title: "the catalogue has no such dataset",
+		Wording: "dataset_id is the identifier of the dataset's STAC or DCAT record. The rule needs a catalogue: Config.Catalog of a producer, or " +
+			"--catalog of the command. It looks at Identity.Dataset and at the member dataset_id of the payload or the body.",
+		Source: "KFM key specification v10.3.1, normalization rules",
+		Fix:    "use the id of the record (package catalog, sqsfifo key --stac), or add the record to the catalogue first",
+		Passes: OnMessage, Since: "0.1.0",
+		Bad:  `{"payload":{"dataset_id":"noaa_storm_event"}}`,
+		Good: `{"payload":{"dataset_id":"noaa_storm_events_1950_2025"}}`,
 	},
 	{
 		ID: tooLarge, Name: "too-large", Severity: Error,

@@ -7,7 +7,8 @@ var streamRules = []Rule{
 		Title: "a body that was sent with other attributes",
 		Wording: "Within the deduplication interval one body has one set of attributes, except for trace context and similar attributes. SQS " +
 			"hashes only the body: it drops the second message and delivers the first with its own attributes. If the two messages are two " +
-			"events, one is lost.",
+			"events, one is lost. If only attributes with the name of a request or an attempt differ (attempt, retry_count, request_id, sent_at), " +
+			"the two are one event, and the finding is an info.",
 		Source: "KFM v11.2.3, sections 3 to 5 (RC-2.4.1); F-007, F-011",
 		Fix:    "put the difference into the body, as dedupe_key or a part of dedupe_key",
 		Passes: OnStream, Since: "0.1.0",

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
@@ -27,6 +28,7 @@ import (
 type Stream struct {
 	mu     sync.Mutex
 	n      int // messages so far
+	last   time.Time
 	unseen int
 
 	byID    *window.Window[sighting] // deduplication ID
@@ -38,7 +40,11 @@ type Stream struct {
 // stream, and hashes of its parts.
 type sighting struct {
 	n                                     int
+	untimed                               bool
 	body, payload, attributes, group, key fingerprint
+
+	// retry is the fingerprint of the attributes that a retry may change.
+	retry fingerprint
 }
 
 type fingerprint [8]byte
@@ -46,19 +52,22 @@ type fingerprint [8]byte
 // NewStream returns a stream without messages.
 func NewStream() *Stream {
 	o := window.Options{}
-	return &Stream{byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
+	return &Stream{last: time.Unix(0, 0), byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
 }
 
 // Check returns the findings of the function [Check], and findings of the rules SF060 to
 // SF064. The latter name the earlier message by its time and its number, counted from 1.
 //
 // The parameter `at` is the time of the send. It must not be earlier than in the previous
-// call.
+// call. The zero time stands for an unknown time: the message counts as sent at the time of
+// the one before it.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkOutsideBody(m, b))
 	is := sighting{
-		body: fingerprintOf(m.Body), attributes: fingerprintOfAttributes(m.Attributes), group: fingerprintOf(m.GroupID),
+		untimed: at.IsZero(), body: fingerprintOf(m.Body), group: fingerprintOf(m.GroupID),
+		attributes: fingerprintOfAttributes(m.Attributes, Benign),
+		retry:      fingerprintOfAttributes(m.Attributes, func(name string) bool { return !attrname.Retry(name) }),
 	}
 	id := m.DeduplicationID
 	if id == "" {
@@ -72,6 +81,10 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if is.untimed {
+		at = s.last
+	}
+	s.last = at
 	s.n++
 	is.n = s.n
 	if was, since, ok := s.earlier(s.byID, at, id, is); ok {
@@ -128,14 +141,20 @@ func sameID(m Message, is, was sighting, since time.Time) []Finding {
 			"MessageDeduplicationId %s was sent %s with another body: SQS drops this message", quote(m.DeduplicationID), ago(was, since)))}
 	}
 	var fs []Finding
-	if was.attributes != is.attributes {
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Attributes)), Benign)
+	if was.attributes != is.attributes || was.retry != is.retry {
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Attributes)), func(name string) bool { return Benign(name) && !attrname.Retry(name) })
 		have := "none"
 		if len(names) > 0 {
 			have = shorten(strings.Join(names, ", "), excerptName)
 		}
-		fs = append(fs, found(bodyWithOtherAttr, "MessageAttributes", fmt.Sprintf(
-			"this body was sent %s with other attributes than this message has (%s): SQS drops this message", ago(was, since), have)))
+		f := found(bodyWithOtherAttr, "MessageAttributes", fmt.Sprintf(
+			"this body was sent %s with other attributes than this message has (%s): SQS drops this message", ago(was, since), have))
+		if was.attributes == is.attributes {
+			f.Severity = Info
+			f.Message += ", which is right for a retry; consumers see the first attempt's attributes"
+			f.Fix = "leave the body as it is: the number or ID of the attempt in the body would make each retry another event"
+		}
+		fs = append(fs, f)
 	}
 	if was.group != is.group {
 		fs = append(fs, found(bodyInOtherGroup, "MessageGroupId", fmt.Sprintf(
@@ -145,6 +164,9 @@ func sameID(m Message, is, was sighting, since time.Time) []Finding {
 }
 
 func ago(was sighting, since time.Time) string {
+	if was.untimed {
+		return fmt.Sprintf("as message %d", was.n)
+	}
 	return fmt.Sprintf("as message %d at %s", was.n, since.UTC().Format(time.RFC3339Nano))
 }
 
@@ -164,13 +186,13 @@ func fingerprintOf(s string) (f fingerprint) {
 	return fingerprint(sum[:])
 }
 
-// fingerprintOfAttributes hashes the attributes that may distinguish two events. It
-// hashes the length before each text, so that different attributes are always different
+// fingerprintOfAttributes hashes the attributes whose names the function `skip` does not
+// exclude. It hashes the length before each text, so that different attributes are always different
 // bytes.
-func fingerprintOfAttributes(attributes map[string]Attribute) fingerprint {
+func fingerprintOfAttributes(attributes map[string]Attribute, skip func(name string) bool) fingerprint {
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if Benign(name) {
+		if skip(name) {
 			continue
 		}
 		a := attributes[name]

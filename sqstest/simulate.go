@@ -26,6 +26,10 @@ type TimedMessage struct {
 	Body            string
 	DeduplicationID string            // explicit, or empty
 	Attributes      map[string]string // attributes of type String
+
+	// DedupeKey identifies the event for Outcome.Collides. Empty means the member
+	// dedupe_key of the body.
+	DedupeKey string
 }
 
 // Result is the result of a simulated send.
@@ -185,7 +189,11 @@ func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	}
 	p.deduplicationID = deduplicationID(entry)
 	p.sent = s.sent.Key(scope, p.deduplicationID)
-	if dedupeKey := dedupeKeyOf(m.Body); dedupeKey != "" {
+	dedupeKey := m.DedupeKey
+	if dedupeKey == "" {
+		dedupeKey = dedupeKeyOf(m.Body)
+	}
+	if dedupeKey != "" {
 		p.dedupe, p.hasDedupe = s.keys.Key("", dedupeKey), true
 	}
 	p.group, p.body, p.attributes = maphash.String(s.seed, m.GroupID), maphash.String(s.seed, m.Body), s.significant(m.Attributes)
@@ -259,7 +267,7 @@ func (s *Simulation) recordKey(i int, p PreparedMessage) int {
 }
 
 // significant returns a hash of the attributes. It leaves out attributes that never
-// distinguish two events, such as trace context.
+// distinguish two events, such as trace context or the number of an attempt.
 func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {

@@ -16,7 +16,7 @@ import (
 
 type complianceCmd struct {
 	Events       string        `required:"" placeholder:"FILE" help:"Two or more events of the producer, one JSON line each, no two the same; - is standard input. The program gets the lines as they are."`
-	Organization string        `placeholder:"NAME" help:"First label of event_source (default kfm)."`
+	Organization string        `placeholder:"NAME" help:"First label of event_source (default: that of the first message)."`
 	Timeout      time.Duration `default:"1m" placeholder:"TIME" help:"Longest time for one event (default ${default})."`
 	JSON         bool          `name:"json" help:"Print one JSON object for each case."`
 

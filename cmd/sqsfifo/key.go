@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/catalog"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 )
 
@@ -20,6 +22,9 @@ type keyCmd struct {
 	Version        string   `placeholder:"VERSION" help:"Semantic version of the dataset, as in v10.3.1."`
 	SourceURI      string   `name:"source-uri" placeholder:"URI" help:"Absolute URI of the primary input."`
 	QueryParameter []string `placeholder:"NAME" help:"Query parameter of the URI that distinguishes two sources; may be repeated."`
+	Stac           string   `placeholder:"FILE" help:"The dataset of this record: a STAC Item or Collection, or a DCAT dataset in JSON-LD. --version is then for a record without one."`
+	Asset          string   `placeholder:"NAME" help:"With --stac: the asset, or the distribution, that is the primary input; not needed if there is only one."`
+	Base           string   `placeholder:"URI" help:"With --stac: address of the record, for relative addresses in it (default: its self link)."`
 	Verify         string   `placeholder:"KEY" help:"Compare the key with this one; the exit code is 1 if they differ."`
 	JSON           bool     `name:"json" help:"Print one JSON object for each dataset."`
 
@@ -35,11 +40,14 @@ The dataset is that of --dataset-id, --version and --source-uri, or else of each
 
 	{"dataset_id":"storms","version":"v10.3.1","source_uri":"https://host/storms.csv","query_parameters":["year"],"idempotency_key":"sha256:..."}
 
+--stac takes all components from a record of the catalogue: the id, the version (or --version, because Items seldom have one), and the address and checksum of an asset.
+
 A line with an idempotency_key is verified. The exit code is 1 if a key is not that of its dataset, 2 if a dataset has none or what should be a key is not one.
 
 Examples:
 
 	sqsfifo key --dataset-id storms --version 10.3.1 --source-uri HTTPS://Host:443/storms.csv
+	sqsfifo key --stac item.json --asset red --version 2.0.0
 	sqsfifo key --json datasets.jsonl | jq -r .idempotency_key`
 }
 
@@ -56,6 +64,7 @@ type keyLine struct {
 	DatasetID      string    `json:"dataset_id"`
 	Version        string    `json:"version"`
 	SourceURI      string    `json:"source_uri"`
+	Checksum       string    `json:"artifact_checksum,omitempty"`
 	Steps          []keyStep `json:"steps"`
 	Joined         string    `json:"joined"`
 	IdempotencyKey string    `json:"idempotency_key"`
@@ -70,6 +79,16 @@ type datasetLine struct {
 
 func (c *keyCmd) run(_ context.Context, std stdio) error {
 	out := newLineWriter(std.out)
+	if c.Stac != "" {
+		d, err := c.record(std.in)
+		if err != nil {
+			return err
+		}
+		return c.printDataset(out, std.err, datasetLine{d, c.Verify})
+	}
+	if c.Asset != "" || c.Base != "" {
+		return errors.New("--asset and --base need --stac")
+	}
 	if c.DatasetID != "" || c.Version != "" || c.SourceURI != "" {
 		if len(c.File) > 0 {
 			return errors.New("--dataset-id and files: give one dataset by flags, or several by lines")
@@ -108,6 +127,28 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 	return findingsIf(differs)
 }
 
+// record reads the dataset of --stac.
+func (c *keyCmd) record(stdin io.Reader) (d sdk.Dataset, err error) {
+	if len(c.File) > 0 || c.DatasetID != "" || c.SourceURI != "" {
+		return d, errors.New("--stac with --dataset-id, --source-uri or lines: the record has the components; remove the others")
+	}
+	raw, err := os.ReadFile(c.Stac)
+	if c.Stac == "-" {
+		raw, err = io.ReadAll(stdin)
+	}
+	if err != nil {
+		return d, err
+	}
+	d, err = catalog.Read(raw, catalog.Choice{Asset: c.Asset, Version: c.Version, Base: c.Base, QueryParameters: c.QueryParameter})
+	var wrong *catalog.RecordError
+	if errors.As(err, &wrong) {
+		problem := strings.NewReplacer("Choice.Version (in the command: --version)", "--version", "Choice.Asset (in the command: --asset)", "--asset",
+			"Choice.Base (in the command: --base)", "--base", "QueryParameters", "--query-parameter").Replace(wrong.Problem)
+		return d, fmt.Errorf("%s: %s: %s", c.Stac, wrong.Member, problem)
+	}
+	return d, err
+}
+
 // printDataset prints the key of one dataset. If the input also has a key for the dataset,
 // printDataset compares the two keys, and returns errFindings if they differ.
 func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) error {
@@ -120,7 +161,7 @@ func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) e
 		return plainKey(err)
 	}
 	l := keyLine{
-		DatasetID: normal.ID, Version: normal.Version, SourceURI: normal.SourceURI, Steps: keySteps(d.Dataset, normal),
+		DatasetID: normal.ID, Version: normal.Version, SourceURI: normal.SourceURI, Checksum: normal.ArtifactChecksum, Steps: keySteps(d.Dataset, normal),
 		Joined: normal.ID + "|" + normal.Version + "|" + normal.SourceURI, IdempotencyKey: key,
 	}
 	differs := false
@@ -161,6 +202,9 @@ func printKey(w io.Writer, l keyLine) error {
 				fmt.Fprintf(t, "\t  %s: %q -> %q\n", s.Step, s.From, s.To)
 			}
 		}
+	}
+	if l.Checksum != "" {
+		fmt.Fprintf(t, "checksum\t%s\n", l.Checksum)
 	}
 	fmt.Fprintf(t, "joined\t%s\n", l.Joined)
 	fmt.Fprintf(t, "key\t%s\n", l.IdempotencyKey)

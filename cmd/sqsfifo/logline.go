@@ -21,6 +21,8 @@ var errNotStored = errors.New("not stored")
 type message struct {
 	sqstest.PreparedMessage
 	place
+
+	unkeyed bool // the body has no --key
 }
 
 // place is a message's line in a log file. The field `replay` is 0 for the message in the
@@ -38,9 +40,9 @@ type lineReader struct {
 	prepare preparer
 }
 
-// preparer prepares one message for a simulation, like the method Prepare of
-// [sqstest.Simulation]. Several goroutines may call it, in advance of the simulation.
-type preparer func(sqstest.TimedMessage) sqstest.PreparedMessage
+// preparer prepares one message for a simulation. The place of the message is not set.
+// Several goroutines may call a preparer, in advance of the simulation.
+type preparer func(sqstest.TimedMessage) message
 
 func newLineReader(name string, file int32, r io.Reader, prepare preparer) *lineReader {
 	return &lineReader{name: name, file: file, lines: messageline.NewReader(r, 64<<10), prepare: prepare}
@@ -64,7 +66,9 @@ func (l *lineReader) next() (message, error) {
 		if err != nil {
 			return message{}, input.Line{File: l.name, Number: t.Number, Text: t.Bytes}.Wrong(err)
 		}
-		return message{l.prepare(m), place{file: l.file, line: int32(t.Number)}}, nil
+		out := l.prepare(m)
+		out.place = place{file: l.file, line: int32(t.Number)}
+		return out, nil
 	}
 }
 

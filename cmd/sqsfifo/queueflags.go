@@ -171,7 +171,7 @@ func (e *flagErrors) addIf(wrong bool, format string, args ...any) {
 // flagWords replaces the names of configuration fields in an error by the names of flags.
 func flagWords(err error) error {
 	flags := map[string]string{
-		"Config.QueueURL": "--queue-url", "Config.Source": "--source", "Config.Organization": "--organization",
+		"Config.QueueURL": "--queue-url", "Config.Source": "--source",
 		"Config.Delivery.InFlight": "--in-flight", "Config.Delivery.RetryFor": "--retry-for",
 		"Config.ID": "--run-id", "Config.InFlight": "--in-flight", "Config.MessagesPerSecond": "--rate", // these are fields of replay.Config
 	}

@@ -17,16 +17,15 @@ import (
 type replayQueueCmd struct {
 	Queue queueFlags `embed:"" group:"Target queue:"`
 
-	FromQueue    string        `required:"" placeholder:"URL" help:"URL of the parking queue or dead-letter queue."`
-	Journal      string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent. A rerun with the same journal and run ID continues."`
-	RunID        string        `required:"" placeholder:"ID" help:"Name of the replay, as in incident-17. A message that failed again and came back is sent again only by a run with another name."`
-	Wait         time.Duration `default:"${forgotten_after}" placeholder:"TIME" help:"How long after its last send a message waits, because SQS suppresses an equal message for five minutes (default ${default}). 0s is for a target that never had the messages."`
-	Idle         time.Duration `default:"45s" placeholder:"TIME" help:"End after this time without a message (default ${default})."`
-	InFlight     int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
-	Organization string        `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
-	DryRun       bool          `help:"Send and delete nothing: print the first message of each group. It counts as one receive."`
-	JSON         bool          `name:"json" help:"Print one JSON object for each message, then the report as one."`
-	Quiet        bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
+	FromQueue string        `required:"" placeholder:"URL" help:"URL of the parking queue or dead-letter queue."`
+	Journal   string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent. A rerun with the same journal and run ID continues."`
+	RunID     string        `required:"" placeholder:"ID" help:"Name of the replay, as in incident-17. A message that failed again and came back is sent again only by a run with another name."`
+	Wait      time.Duration `default:"${forgotten_after}" placeholder:"TIME" help:"How long after its last send a message waits, because SQS suppresses an equal message for five minutes (default ${default}). 0s is for a target that never had the messages."`
+	Idle      time.Duration `default:"45s" placeholder:"TIME" help:"End after this time without a message (default ${default})."`
+	InFlight  int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
+	DryRun    bool          `help:"Send and delete nothing: print the first message of each group. It counts as one receive."`
+	JSON      bool          `name:"json" help:"Print one JSON object for each message, then the report as one."`
+	Quiet     bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
 }
 
 func (*replayQueueCmd) Help() string {
@@ -94,7 +93,7 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (err error) {
 		return flagWords(err)
 	}
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
-	if q.Sender, err = newPrebuiltProducer(queue, c.Organization); err != nil {
+	if q.Sender, err = newPrebuiltProducer(queue); err != nil {
 		return flagWords(err)
 	}
 	return c.replay(ctx, std, q)

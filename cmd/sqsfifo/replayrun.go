@@ -19,15 +19,14 @@ type replayFlags struct {
 	Source sourceFlags `embed:"" group:"Source (that of the plan):"`
 	Queue  queueFlags  `embed:"" group:"Queue:"`
 
-	Journal      string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent. Runs of the plan continue with the same journal; journals of several plans may be one file."`
-	GiveUp       []int         `sep:"none" placeholder:"N" help:"Do not send the message with this number in the plan, and go on with its group; may be repeated. Later runs know it."`
-	Organization string        `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
-	Rate         float64       `placeholder:"N" help:"Most messages a second (default: no limit but that of SQS)."`
-	InFlight     int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
-	RetryFor     time.Duration `default:"${retry_for}" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
-	RunID        string        `placeholder:"ID" help:"Name of the run in the attribute of its messages and in the journal (default: a random one)."`
-	JSON         bool          `name:"json" help:"Print the report as one JSON object."`
-	Quiet        bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
+	Journal  string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent. Runs of the plan continue with the same journal; journals of several plans may be one file."`
+	GiveUp   []int         `sep:"none" placeholder:"N" help:"Do not send the message with this number in the plan, and go on with its group; may be repeated. Later runs know it."`
+	Rate     float64       `placeholder:"N" help:"Most messages a second (default: no limit but that of SQS)."`
+	InFlight int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
+	RetryFor time.Duration `default:"${retry_for}" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
+	RunID    string        `placeholder:"ID" help:"Name of the run in the attribute of its messages and in the journal (default: a random one)."`
+	JSON     bool          `name:"json" help:"Print the report as one JSON object."`
+	Quiet    bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
 }
 
 func (c *replayFlags) check() error {
@@ -171,7 +170,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 		return flagWords(err)
 	}
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
-	if rc.Sender, err = newPrebuiltProducer(queue, c.Organization); err != nil {
+	if rc.Sender, err = newPrebuiltProducer(queue); err != nil {
 		return flagWords(err)
 	}
 	w := &watched{progress: newProgress(std.err, int64(sendable(plan)), c.Quiet)}

@@ -36,20 +36,19 @@ type sendCmd struct {
 
 // eventFlags has the flags that describe how a line of the input becomes a message.
 type eventFlags struct {
-	Input        string            `enum:"auto,payload,envelope,message" default:"auto" placeholder:"KIND" help:"What a line is: payload, envelope, message, or auto for the kind of the first line (default ${default})."`
-	Organization string            `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
-	Source       string            `placeholder:"TEMPLATE" help:"event_source of payloads: organization.domain.pipeline."`
-	Key          string            `placeholder:"TEMPLATE" help:"Dedupe key of payloads, as in 'landsat|{/collection}|{/id}'."`
-	Group        string            `placeholder:"TEMPLATE" help:"Message group, as in /path_row: events of one group are delivered in the order of the lines."`
-	Time         string            `placeholder:"TEMPLATE" help:"When the event of a payload occurred, as in /acquired."`
-	TimeFormat   string            `enum:"rfc3339,date,unix,unixms" default:"rfc3339" placeholder:"FORM" help:"Form of --time: rfc3339, date, unix or unixms (default ${default})."`
-	EventID      string            `placeholder:"TEMPLATE" help:"UUIDv7 that is stored with the event, as in /event_id (default: derived from source, key and time)."`
-	Attribute    map[string]string `mapsep:"none" placeholder:"NAME=TEMPLATE" help:"Message attribute, a routing hint that SQS does not deduplicate by; may be repeated."`
+	Input      string            `enum:"auto,payload,envelope,message" default:"auto" placeholder:"KIND" help:"What a line is: payload, envelope, message, or auto for the kind of the first line (default ${default})."`
+	Source     string            `placeholder:"TEMPLATE" help:"event_source of payloads: organization.domain.pipeline."`
+	Key        string            `placeholder:"TEMPLATE" help:"Dedupe key of payloads, as in 'landsat|{/collection}|{/id}'."`
+	Group      string            `placeholder:"TEMPLATE" help:"Message group, as in /path_row: events of one group are delivered in the order of the lines."`
+	Time       string            `placeholder:"TEMPLATE" help:"When the event of a payload occurred, as in /acquired."`
+	TimeFormat string            `enum:"rfc3339,date,unix,unixms" default:"rfc3339" placeholder:"FORM" help:"Form of --time: rfc3339, date, unix or unixms (default ${default})."`
+	EventID    string            `placeholder:"TEMPLATE" help:"UUIDv7 that is stored with the event, as in /event_id (default: derived from source, key and time)."`
+	Attribute  map[string]string `mapsep:"none" placeholder:"NAME=TEMPLATE" help:"Message attribute, a routing hint that SQS does not deduplicate by; may be repeated."`
 }
 
 func (f eventFlags) spec() input.Spec {
 	return input.Spec{
-		Kind: input.Kind(f.Input), Organization: f.Organization, Source: f.Source, Key: f.Key, Group: f.Group,
+		Kind: input.Kind(f.Input), Source: f.Source, Key: f.Key, Group: f.Group,
 		Time: f.Time, TimeFormat: f.TimeFormat, EventID: f.EventID, Attributes: f.Attribute,
 	}
 }
@@ -132,7 +131,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if target.note != "" && !c.Quiet {
 		fmt.Fprintln(std.err, target.note)
 	}
-	producer, err := newPrebuiltProducer(queue, c.Event.Organization)
+	producer, err := newPrebuiltProducer(queue)
 	if err != nil {
 		return err
 	}
@@ -158,14 +157,10 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 // newPrebuiltProducer returns a producer for complete messages: from an input.Builder, or
 // from the source of a replay. Producers call the function Identify only to build a
 // message, so here Identify always returns an error.
-func newPrebuiltProducer(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
-	first := organization
-	if first == "" {
-		first = "kfm"
-	}
+func newPrebuiltProducer(queue *sqsfifo.Queue) (*sqsfifo.Producer[input.Event], error) {
 	//sqsfifo:ignore SF020 -- this producer builds no messages that a compliance test could check
 	return sqsfifo.NewProducerOn(queue, sqsfifo.Config[input.Event]{
-		Source: first + ".sqsfifo.send", Organization: organization,
+		Source: "kfm.sqsfifo.send", // messages have sources of their own
 		Identify: func(input.Event) (sqsfifo.Identity, error) {
 			return sqsfifo.Identity{}, errors.New("the message is built already")
 		},

@@ -88,7 +88,7 @@ func numbered(t testing.TB, events, groups int) string {
 	return name
 }
 
-var numberedFlags = []string{"--source", "acme.test.numbers", "--organization", "acme", "--key", "number|{/n}", "--group", "/group"}
+var numberedFlags = []string{"--source", "acme.test.numbers", "--key", "number|{/n}", "--group", "/group"}
 
 // order returns, for each message group, the field N of its stored events in the order of
 // the queue.
@@ -96,7 +96,7 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 	t.Helper()
 	got := map[string][]int{}
 	for _, m := range q.Messages() {
-		e, err := sqsfifo.Decoder[struct{ N int }]{Organization: "acme"}.Decode(m.Body)
+		e, err := sqsfifo.DecodeEnvelope[struct{ N int }](m.Body)
 		require.NoError(t, err)
 		got[m.GroupID] = append(got[m.GroupID], e.Payload.N)
 	}

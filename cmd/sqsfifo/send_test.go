@@ -245,7 +245,7 @@ func TestSendUnrecorded(t *testing.T) {
 		require.NoError(t, err)
 		queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL(), Store: sdk.StoreConfig{Store: forgetful{new(idempotency.Memory), failure}, Timeout: 50 * time.Millisecond}})
 		require.NoError(t, err)
-		producer, err := newPrebuiltProducer(queue, "")
+		producer, err := newPrebuiltProducer(queue)
 		require.NoError(t, err)
 		c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, Journal: "j.db"}
 		builder, err := input.NewBuilder(queue, c.Event.spec())

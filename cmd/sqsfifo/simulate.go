@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/recent"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/timeline"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
@@ -21,6 +22,7 @@ import (
 type simulateCmd struct {
 	Scope          string          `enum:"queue,messageGroup" default:"queue" placeholder:"SCOPE" help:"Where a deduplication ID has to be unique: queue or messageGroup (default ${default})."`
 	NoContentBased bool            `help:"A queue without ContentBasedDeduplication: each line needs a deduplication_id."`
+	Key            string          `placeholder:"TEMPLATE" help:"What identifies an event in its body, as in /id or '{/type}|{/id}' (default: the member dedupe_key)."`
 	JSON           bool            `name:"json" help:"Print one JSON object for each message."`
 	Findings       bool            `help:"Print findings only."`
 	AllowEmpty     bool            `help:"Accept a log without messages."`
@@ -37,7 +39,9 @@ A log has one JSON object on a line:
 
 	{"at":"2025-12-04T12:00:00Z","group":"p32r29","body":{...},"attributes":{"k":"v"},"deduplication_id":"..."}
 
-at, group and body are required; body is a string, or an object that stands for its canonical form. Lines of several files are merged by time. A log of more than 50,000 lines has to be sorted by time; it may be of any length.
+at, group and body are required; body is a string, or an object that stands for its canonical form. The names of the SQS API are understood as well; "sqsfifo help logs" has a line of each kind. Lines of several files are merged by time. A log of more than 50,000 lines has to be sorted by time; it may be of any length.
+
+Bodies without the member dedupe_key need --key, which names the values that identify an event ("sqsfifo help templates"): without it, one event with two bodies, such as two clock readings, looks like two events.
 
 A line may also be a record written by sqsfifo.ProvenanceWriter. Records with the outcome not_stored or altered are left out.
 
@@ -56,7 +60,7 @@ Examples:
 
 	sqsfifo simulate events.jsonl
 	sqsfifo simulate events.jsonl --replay 3m,7m --findings --json
-	sqsfifo simulate events.jsonl --html page.html`
+	sqsfifo simulate events.jsonl --key /order/id --html page.html`
 }
 
 func (c *simulateCmd) run(_ context.Context, io stdio) error {
@@ -78,7 +82,11 @@ func (c *simulateCmd) run(_ context.Context, io stdio) error {
 		return err
 	}
 	defer picture.close()
-	log, err := openLog(simulation.Prepare, c.File, picture.stdin(io.in), c.Replay)
+	prepare, err := c.preparer(simulation)
+	if err != nil {
+		return err
+	}
+	log, err := openLog(prepare, c.File, picture.stdin(io.in), c.Replay)
 	if err != nil {
 		return err
 	}
@@ -106,6 +114,22 @@ func (c *simulateCmd) run(_ context.Context, io stdio) error {
 	return findingsIf(slices.ContainsFunc(c.FailOn, func(name string) bool { return r.found[name] > 0 }))
 }
 
+// preparer returns a function that gives each message the dedupe key of --key.
+func (c *simulateCmd) preparer(s *sqstest.Simulation) (preparer, error) {
+	if c.Key == "" {
+		return func(m sqstest.TimedMessage) message { return message{PreparedMessage: s.Prepare(m)} }, nil
+	}
+	key, err := input.ParseKey(c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("--key: %w", err)
+	}
+	return func(m sqstest.TimedMessage) message {
+		var err error
+		m.DedupeKey, err = key.Of(m.Body)
+		return message{PreparedMessage: s.Prepare(m), unkeyed: err != nil}
+	}, nil
+}
+
 // report counts the outcomes of the messages, and passes each outcome to a printer.
 type report struct {
 	log     *eventLog
@@ -113,6 +137,7 @@ type report struct {
 	places  recent.Messages[place]
 	count   int
 	kinds   map[timeline.Kind]int
+	unkeyed int
 	found   map[string]int // findings by name: lost, refused, collision or redelivered
 }
 
@@ -136,6 +161,9 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 		}
 		r.picture.add(m, o)
 		r.count++
+		if m.unkeyed {
+			r.unkeyed++
+		}
 		r.places.Add(m.At, m.place)
 		if finding := r.judge(m, o); findingsOnly && !finding {
 			continue
@@ -167,6 +195,9 @@ func (r *report) judge(m message, o sqstest.Outcome) bool {
 // summarize prints the number of messages of each kind, worst first.
 func (r *report) summarize(w io.Writer) {
 	k := r.kinds
+	if r.unkeyed > 0 {
+		fmt.Fprintf(w, "%s without the --key, of which only equal bodies are compared\n", counted(r.unkeyed, "message"))
+	}
 	fmt.Fprintf(w, "%s: %d LOST, %d with one key and two bodies, %d delivered again, %d refused, %s suppressed, %d delivered once\n",
 		counted(r.count, "message"), k[timeline.Lost], k[timeline.Bodies], k[timeline.Again], k[timeline.Refused], counted(k[timeline.Duplicate], "duplicate"), k[timeline.Delivered])
 }

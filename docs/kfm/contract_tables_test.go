@@ -176,13 +176,16 @@ func namesTable(t *testing.T, _ []string) string {
 		lists[spec.Names[0].Name] = quoted(words)
 		return false
 	})
-	for _, name := range []string{"eventStems", "attemptStems", "nouns"} {
+	for _, name := range []string{"eventStems", "attemptStems", "retryStems", "nouns", "deliveryNames", "retryNames"} {
 		require.NotEmpty(t, lists[name], "the list %s in attrname.go", name)
 	}
 	return table(
 		[]string{"", "words", "nouns"},
 		[]string{"an event's identity", lists["eventStems"], lists["nouns"]},
-		[]string{"an attempt's identity, accepted by SF001 (`request_id`, `X-Request-Id`)", lists["attemptStems"], lists["nouns"]},
+		[]string{"an event's delivery, by well-known senders (`ce-id`, `X-GitHub-Delivery`)", lists["deliveryNames"], ""},
+		[]string{"the identity of a conversation, accepted by SF001", lists["attemptStems"], lists["nouns"]},
+		[]string{"an attempt's identity, which a retry may change (`request_id`, `X-Request-Id`)", lists["retryStems"], lists["nouns"]},
+		[]string{"the number or time of an attempt, which a retry may change (`X-Retry-Count`)", lists["retryNames"], ""},
 	)
 }
 

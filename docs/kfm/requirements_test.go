@@ -155,9 +155,11 @@ var keySpecification = []requirement{
 		{"internal/producertest/message", "FuzzIdempotencyKey", ""},
 		{"internal/producertest/message", "TestSameBodyInEveryProcess", ""},
 	}},
-	{id: "4", level: "MUST", text: "dataset_id is the identifier of the STAC or DCAT record.", unmet: unmet{
-		reason:  "not built: only the team knows its catalogue; the identifier is checked for form, and its case is kept",
-		exports: `STAC|DCAT|Catalog`,
+	{id: "4", level: "MUST", text: "dataset_id is the identifier of the STAC or DCAT record.", tests: []testRef{
+		{"catalog", "TestRead", ""},
+		{"catalog", "TestStatic", ""},
+		{"internal/producertest/message", "TestUnknownDataset", ""},
+		{"lint", "TestCheckByRule", "SF047"},
 	}},
 	{id: "5", level: "MUST", text: "version is semantic and stable for a release.", tests: []testRef{
 		{"internal/producertest/message", "TestVersionForms", ""},

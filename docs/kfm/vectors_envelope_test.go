@@ -81,8 +81,12 @@ func envelopeCases() []vector {
 	source(refused, "S1", "not three labels", "kfm", "kfm.a", "kfm.a.b.c")
 	source(good, "S2", "hyphens inside", "kfm.a-b.c--d", "kfm.1.2-3")
 	source(refused, "S2", "not a label", "kfm.A.b", "kfm.a_b.c", "kfm.-a.b", "kfm.a-.b", "kfm..b", "kfm.a.", "kfm.a.é", "kfm.a.b\n", "kfm.a b.c")
-	source(refused, "S3", "another organization", "acme.a.b", "kfn.a.b")
-	check(refused, "S3", "the source of another organization", bodyWith("event_source", `"acme.a.b"`), of("acme", bodyWith()))
+	source(good, "S3", "every organization", "acme.a.b", "kfn.a.b")
+	for _, s := range []string{"acme.a.b", "kfn.a.b"} {
+		out = append(out, refused("S3", "check_source", "another organization", of("kfm", input{Source: &s})))
+	}
+	check(good, "S3", "every organization", bodyWith("event_source", `"acme.a.b"`))
+	check(refused, "S3", "the source of another organization", of("kfm", bodyWith("event_source", `"acme.a.b"`)), of("acme", bodyWith()))
 	check(good, "S3", "another organization", of("acme", bodyWith("event_source", `"acme.a.b"`)), of("x-1", bodyWith("event_source", `"x-1.a.b"`)))
 
 	// Section 8: the envelope.
@@ -143,6 +147,8 @@ func envelopeCases() []vector {
 	other := eventOf("invoice|1", `{"amount":"12.50"}`)
 	other.Source, other.Organization = ptr("acme.billing.export"), "acme"
 	out = append(out, good("S3", "envelope", "another organization", other))
+	other.Organization = ""
+	out = append(out, refused("S3", "envelope", "a writer without a configured organization", other))
 	return out
 }
 

@@ -29,8 +29,7 @@ func main() {
 		must(err)
 	}
 	c, err := consumer.New(queue, consumer.Config[Export]{
-		QueueURL: queue.URL(), Decode: sqsfifo.Decoder[Export]{Organization: "acme"}.Decode,
-		Store: &idempotency.Memory{}, Failure: consumer.Failure{Action: consumer.ActionBlock},
+		QueueURL: queue.URL(), Store: &idempotency.Memory{}, Failure: consumer.Failure{Action: consumer.ActionBlock},
 		Handle: func(_ context.Context, m consumer.Message[Export]) error {
 			fmt.Println("handled", m.DedupeKey, "in group", m.Group)
 			return nil

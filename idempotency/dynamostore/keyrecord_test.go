@@ -59,12 +59,12 @@ func TestKeyRecord(t *testing.T) {
 		}
 	}
 	c := datasetClaim(1)
-	finish(claim(t, s, c, idempotency.New), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "no"}))
+	finish(claim(t, s, c, idempotency.DecisionNew), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProofForAll, Reason: "no"}))
 	if n := len(tables.tables["records"]); n != 0 {
 		t.Fatalf("%d key records of a failed operation", n)
 	}
 	c.Token = idempotency.NewToken()
-	out := claim(t, s, c, idempotency.New)
+	out := claim(t, s, c, idempotency.DecisionNew)
 	finish(out, idempotency.Completed(idempotency.Result{MessageID: "m"}))
 	finish(out, idempotency.Completed(idempotency.Result{MessageID: "m"}))
 	id := c.Key.ID().String()
@@ -84,14 +84,14 @@ func TestKeyRecord(t *testing.T) {
 			delete(tables.tables["keys"], id)
 		}
 		c.Token = idempotency.NewToken()
-		finish(claim(t, s, c, idempotency.New), idempotency.Completed(idempotency.Result{MessageID: "again"}))
+		finish(claim(t, s, c, idempotency.DecisionNew), idempotency.Completed(idempotency.Result{MessageID: "again"}))
 	}
 	if n := tables.puts["records"]; n != 1 || !reflect.DeepEqual(tables.tables["records"][id], got) {
 		t.Fatalf("%d writes of the key record, now %v", n, tables.tables["records"][id])
 	}
 	// An alien key, not UTF-8, has its record, too.
 	c = claimOf("\xff")
-	finish(claim(t, s, c, idempotency.New), idempotency.Completed(idempotency.Result{}))
+	finish(claim(t, s, c, idempotency.DecisionNew), idempotency.Completed(idempotency.Result{}))
 	if got := tables.tables["records"][c.Key.ID().String()]; got["idempotency_key"] != nil || got["key"]["B"] != "/w==" {
 		t.Fatalf("the record of a key of bytes: %v", got)
 	}
@@ -127,7 +127,7 @@ func TestKeyRecordsUnderFaults(t *testing.T) {
 			c.Terms.Lease, c.Resend = time.Millisecond, true
 			out, err := s.Claim(t.Context(), c)
 			if err != nil || !out.Decision.Granted() {
-				completed[n] = completed[n] || err == nil && out.Decision == idempotency.Duplicate
+				completed[n] = completed[n] || err == nil && out.Decision == idempotency.DecisionDuplicate
 				continue
 			}
 			if random.IntN(4) == 0 {
@@ -161,7 +161,7 @@ func TestKeyRecordsUnderFaults(t *testing.T) {
 	// Repeated conditions: each later claim is a duplicate and writes no record.
 	tables.fault = nil
 	for n := range keys {
-		claim(t, s, datasetClaim(n), idempotency.Duplicate)
+		claim(t, s, datasetClaim(n), idempotency.DecisionDuplicate)
 	}
 }
 

@@ -300,7 +300,7 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 			return nil
 		}
 		made := false
-		if s.keyRecords != "" && r.Status == idempotency.Succeeded {
+		if s.keyRecords != "" && r.Status == idempotency.StatusSucceeded {
 			made, err = s.complete(ctx, r, version)
 		} else {
 			made, err = s.put(ctx, itemOf(r, idempotency.NewToken()), version)

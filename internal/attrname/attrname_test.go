@@ -13,7 +13,7 @@ import (
 // uses no expressions: they are too slow for each attribute of each send.
 var (
 	event   = regexp.MustCompile(`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
-	attempt = regexp.MustCompile(`(?i)(correlation|causation|request|trace|span|session|attempt|invocation)[_.-]?(id|key|uuid|name)$`)
+	attempt = regexp.MustCompile(`(?i)(correlation|causation|request|trace|span|session|attempt|invocation)[_.-]?(id|key|uuid|name)$|^(x[_.-]?)?(attempts?|retr(y|ies)|(attempt|retry)[_.-]?count|sent[_.-]?at)$`)
 )
 
 func TestNamesAreTheExpressions(t *testing.T) {
@@ -59,8 +59,19 @@ func TestNames(t *testing.T) {
 	for _, name := range []string{"event_id", "version_of", "trace", ""} {
 		assert.False(t, attrname.Benign(name), name)
 	}
-	for _, name := range []string{"X-Request-Id", "correlationId", "request_uuid", "x-amzn-trace-id"} {
+	for _, name := range []string{"X-Request-Id", "correlationId", "request_uuid", "x-amzn-trace-id", "attempt", "Retry-Count", "x-retry-count", "retryAttempt", "sent_at", "SentAt"} {
 		assert.True(t, attrname.Attempt(name), name)
 		assert.False(t, attrname.Event(name), name)
+	}
+}
+
+// The names that well-known senders give to the ID of a delivery, in the spellings of their
+// libraries.
+func TestDeliveries(t *testing.T) {
+	for _, name := range []string{"id", "ID", "ce-id", "ce_id", "ceId", "CloudEvents:id", "cloudEvents_id", "X-GitHub-Delivery", "X-Shopify-Webhook-Id", "webhook-id"} {
+		assert.True(t, attrname.Delivery(name), name)
+	}
+	for _, name := range []string{"order_id", "ids", "ce-type", "ce-source", "X-GitHub-Hook-ID", "sid", "delivery", ""} {
+		assert.False(t, attrname.Delivery(name), name)
 	}
 }

@@ -3,7 +3,8 @@
 //
 // A line is one JSON object. Its members are the members of [sqsfifo.Message] and facts
 // about the message: time of the send, deduplication ID, and result. Member names are
-// case-sensitive. Repeated names, unknown names and text after the object are errors. A
+// case-sensitive. The names of the SQS API are understood, too, such as MessageBody or, in a
+// received message, Body. Repeated names, unknown names and text after the object are errors. A
 // member with the value null counts as absent, except body. The member body is a string,
 // or an object: then the message body is the object's canonical JSON.
 package messageline
@@ -114,6 +115,9 @@ func parseSlow(text []byte) (Line, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
 		return Line{}, ErrNotObject
+	}
+	if err := fromAWS(members); err != nil {
+		return Line{}, err
 	}
 	var l Line
 	for _, name := range slices.Sorted(maps.Keys(members)) {

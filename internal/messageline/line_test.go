@@ -100,7 +100,7 @@ func TestParse(t *testing.T) {
 		seeds[12]:                           "UTF-8",
 		seeds[13]:                           "UTF-8",
 		seeds[15]:                           "trailing data",
-		seeds[16]:                           `unknown member "Body"; the members of a message are at, group`,
+		`{"BODY":"a"}`:                      `unknown member "BODY"; the members of a message are at, group`,
 		seeds[18]:                           "body: neither a string nor an object",
 		seeds[19]:                           "attributes: k: not a string",
 		seeds[21]:                           "at: ",
@@ -118,7 +118,7 @@ func TestParse(t *testing.T) {
 		require.ErrorContains(t, err, says, text)
 		assert.NotContains(t, err.Error(), "canonicaljson")
 	}
-	for _, text := range []string{seeds[10], seeds[14], seeds[17], seeds[20]} {
+	for _, text := range []string{seeds[10], seeds[14], seeds[16], seeds[17], seeds[20]} {
 		_, err := Parse([]byte(text))
 		require.NoError(t, err, text)
 	}
@@ -155,5 +155,33 @@ func BenchmarkParse(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// The names of the SQS API give the same line as ours.
+func TestNamesOfTheAPI(t *testing.T) {
+	at := `"at":"2025-12-04T12:00:00Z"`
+	for aws, ours := range map[string]string{
+		`{` + at + `,"QueueUrl":"u","DelaySeconds":0,"MessageBody":"{}","MessageGroupId":"g","MessageDeduplicationId":"d","MessageAttributes":{"k":{"DataType":"String","StringValue":"v"},"b":{"DataType":"Binary","BinaryValue":"AA=="}}}`: `{` + at + `,"group":"g","deduplication_id":"d","body":"{}","attributes":{"k":"v","b":"AA=="}}`,
+		`{"Body":"x","MessageId":"m","MD5OfBody":"5","ReceiptHandle":"r","Attributes":{"SentTimestamp":"1764849600000","MessageGroupId":"g","MessageDeduplicationId":"d","SenderId":"s"}}`:                                                   `{` + at + `,"group":"g","deduplication_id":"d","body":"x","message_id":"m"}`,
+		`{"Body":"x","group":"own",` + at + `,"Attributes":{"SentTimestamp":"1","MessageGroupId":"g"}}`:                                                                                                                                      `{` + at + `,"group":"own","body":"x"}`,
+	} {
+		got, err := Parse([]byte(aws))
+		require.NoError(t, err, aws)
+		want, err := Parse([]byte(ours))
+		require.NoError(t, err)
+		assert.Equal(t, want, got, aws)
+	}
+	for text, says := range map[string]string{
+		`{"Body":"a","body":"b"}`:                                      "Body: the line has body, too",
+		`{"Body":"a","MessageBody":"b"}`:                               "MessageBody: the line has body, too",
+		`{"Body":"a","Attributes":{"SentTimestamp":"soon"}}`:           "Attributes: SentTimestamp is not a number",
+		`{"Body":"a","Attributes":{"k":1}}`:                            "Attributes: k: not a string",
+		`{"Body":"a","MessageAttributes":{"k":"v"}}`:                   "MessageAttributes: not an object of attribute values",
+		`{"Body":"a","MessageAttributes":{"k":{"DataType":"String"}}}`: "MessageAttributes: k has neither",
+		`{"Body":7}`: "body: neither",
+	} {
+		_, err := Parse([]byte(text))
+		require.ErrorContains(t, err, says, text)
 	}
 }

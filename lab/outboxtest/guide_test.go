@@ -112,9 +112,8 @@ func TestOrdersOfTheGuide(t *testing.T) {
 	require.NoError(t, <-ended)
 
 	var ids []string
-	decoder := sqsfifo.Decoder[Order]{Organization: "acme"}
 	for _, m := range queue.Messages() {
-		e, err := decoder.Decode(m.Body)
+		e, err := sqsfifo.DecodeEnvelope[Order](m.Body)
 		require.NoError(t, err)
 		ids = append(ids, e.Payload.ID)
 	}

@@ -283,11 +283,11 @@ export function checkEventID(text: string): string {
 
 // Section 7: event source
 
-export function checkSource(source: string, organization = "kfm"): string {
+export function checkSource(source: string, organization?: string): string {
   const labels = source.split(".");
   need(labels.length === 3, "S1", "a source has three labels");
   need(labels.every((label) => /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label)), "S2", "not a label");
-  need(labels[0] === organization, "S3", `the first label is ${organization}`);
+  need(labels[0] === (organization ?? labels[0]), "S3", `the first label is not ${organization}`);
   return source;
 }
 
@@ -298,7 +298,7 @@ const refusedInBody = /[\ufffe\uffff]/;
 
 /** Returns the body of an event. */
 export function envelope(event: Event): string {
-  const { source, time, payload, storedID, organization } = event;
+  const { source, time, payload, storedID, organization = "kfm" } = event;
   need(isObject(payload), "E4", "payload is not an object");
   checkSource(source, organization);
   const key = checkKey(event.key);
@@ -308,7 +308,7 @@ export function envelope(event: Event): string {
   return body;
 }
 
-/** Returns the members of a body that keeps the contract. */
+/** Returns the members of a body that keeps the contract. Without an organization every one is accepted. */
 export function checkBody(body: Text, organization?: string): Map<string, Value> {
   const text = validText(body, "J2");
   const all = parse(text);

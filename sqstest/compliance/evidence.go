@@ -1,6 +1,7 @@
 package compliance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,10 +56,14 @@ func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (
 	if faults := (lint.Contract{Organization: s.Organization}).CheckOrganization(); len(faults) > 0 {
 		return nil, fmt.Errorf("compliance: Suite.Organization: %s", faults[0].Message)
 	}
-	e := &evidence{organization: s.Organization}
+	e := &evidence{}
 	var err error
 	for _, step := range []func(){
-		func() { e.first, err = s.sendSeparately(ctx) },
+		func() {
+			if e.first, err = s.sendSeparately(ctx); err == nil {
+				e.organization = cmp.Or(s.Organization, organization(e.first[0].Body))
+			}
+		},
 		func() { e.second, err = s.sendSeparately(ctx) },
 		func() { e.replayStored, e.replaySuppressed, err = s.replay(ctx) },
 		func() { letTimePass(time.Hour); e.later, err = s.sendSeparately(ctx) },

@@ -317,13 +317,23 @@ func bodyHash(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func dedupeKey(body string) string {
-	var e struct {
-		DedupeKey string `json:"dedupe_key"`
-	}
-	// A body without a key has the empty key; the case "Envelope Contract" reports it.
+func dedupeKey(body string) string { return members(body).DedupeKey }
+
+// organization returns the first label of the body's event_source.
+func organization(body string) string {
+	label, _, _ := strings.Cut(members(body).EventSource, ".")
+	return label
+}
+
+// members returns the identifying members of an envelope. A body without them has empty
+// ones; the case "Envelope Contract" reports it.
+func members(body string) (e struct {
+	DedupeKey   string `json:"dedupe_key"`
+	EventSource string `json:"event_source"`
+},
+) {
 	_ = json.Unmarshal([]byte(body), &e)
-	return e.DedupeKey
+	return e
 }
 
 // withDedupeKey returns the body with another dedupe_key, in canonical form.

@@ -50,7 +50,8 @@ type Suite[T any] struct {
 	// within a group.
 	Events []T
 
-	// Organization is the first label of event_source. Empty means "kfm".
+	// Organization is the first label of event_source. Empty means that of the first
+	// message: all messages of a producer have one organization.
 	Organization string
 }
 

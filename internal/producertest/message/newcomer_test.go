@@ -2,6 +2,7 @@ package message
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,15 +63,29 @@ func TestJoinKeyRefusesSpacesAtTheEnds(t *testing.T) {
 	assert.NoError(t, err, "spaces inside a key are data")
 }
 
-// If a decoder has no Organization and a body has one, the error names the body's
-// organization.
+// A decoder accepts every organization, unless it is configured for one. Then the error
+// names the body's organization and says that nothing else is wrong.
 func TestDecoderNamesTheOrganization(t *testing.T) {
 	q := producertest.NewQueue(t, sqstest.Config{})
 	p := producertest.On(t, q, q, func(c *sqsfifo.Config[producertest.Scene]) { c.Organization, c.Source = "acme", "acme.orders.shipped" })
 	m, err := p.Build(producertest.Sample)
 	require.NoError(t, err)
 	_, err = sqsfifo.DecodeEnvelope[producertest.Scene](m.Body)
-	require.ErrorContains(t, err, `set Organization to "acme"`)
+	require.NoError(t, err)
 	_, err = sqsfifo.Decoder[producertest.Scene]{Organization: "acme"}.Decode(m.Body)
 	require.NoError(t, err)
+	kfm := sqsfifo.Decoder[producertest.Scene]{Organization: "kfm"}
+	for body, other := range map[string]bool{
+		m.Body: true, "{}": false,
+		strings.Replace(m.Body, "acme.orders.shipped", "acme.Orders.shipped", 1): false,
+		strings.Replace(m.Body, "-7", "-4", 1):                                   false,
+	} {
+		_, err = kfm.Decode(body)
+		var e *sqsfifo.EnvelopeError
+		require.ErrorAs(t, err, &e, body)
+		assert.Equal(t, other, e.OtherOrganization, body)
+		if other {
+			assert.ErrorContains(t, err, `set Organization to "acme"`)
+		}
+	}
 }

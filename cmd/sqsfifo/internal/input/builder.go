@@ -42,15 +42,14 @@ const (
 // Some fields are templates (see [Template]), such as "scene|{/id}". Builder replaces {/id}
 // by the line's member "id".
 type Spec struct {
-	Kind         Kind
-	Organization string
-	Source       string // template of event_source, if the lines are payloads
-	Key          string // template of the dedupe key, if the lines are payloads
-	Group        string // template of the message group, if the lines are payloads or envelopes
-	Time         string // template of the event's time, if the lines are payloads
-	TimeFormat   string // rfc3339, date, unix or unixms
-	EventID      string // template of the event's ID, a UUIDv7, if the lines are payloads; with "" the producer derives it
-	Attributes   map[string]string
+	Kind       Kind
+	Source     string // template of event_source, if the lines are payloads
+	Key        string // template of the dedupe key, if the lines are payloads
+	Group      string // template of the message group, if the lines are payloads or envelopes
+	Time       string // template of the event's time, if the lines are payloads
+	TimeFormat string // rfc3339, date, unix or unixms
+	EventID    string // template of the event's ID, a UUIDv7, if the lines are payloads; with "" the producer derives it
+	Attributes map[string]string
 }
 
 // Event is a payload with its dedupe key, group, time and event ID.
@@ -68,7 +67,7 @@ type Builder struct {
 	queue     *sqsfifo.Queue
 	kind      Kind
 	templates map[string]Template
-	key       []Template
+	key       Key
 	producers map[string]*sqsfifo.Producer[Event] // by event source
 }
 
@@ -82,8 +81,8 @@ func NewBuilder(queue *sqsfifo.Queue, spec Spec) (*Builder, error) {
 			return
 		}
 		t, err := ParseTemplate(text)
-		if err == nil && flag == "--key" {
-			b.key, err = t.parts()
+		if flag == "--key" {
+			b.key, err = ParseKey(text)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
@@ -97,10 +96,8 @@ func NewBuilder(queue *sqsfifo.Queue, spec Spec) (*Builder, error) {
 	for name, text := range spec.Attributes {
 		add("--attribute "+name, text)
 	}
-	if faults := (lint.Contract{Organization: spec.Organization}).CheckOrganization(); len(faults) > 0 {
-		errs = append(errs, fmt.Errorf("--organization: %s", faults[0].Message))
-	} else if source, ok := b.templates["--source"].literal(); ok && source != "" {
-		errs = append(errs, b.checkSource(source))
+	if source, ok := b.templates["--source"].literal(); ok && source != "" {
+		errs = append(errs, checkSource(source))
 	}
 	if b.kind != Auto {
 		errs = append(errs, b.require())
@@ -116,8 +113,8 @@ func (s Spec) flags() []flagText {
 
 // checkSource returns an error that names the flag --source if an event source breaks the
 // contract.
-func (b *Builder) checkSource(source string) error {
-	faults := (lint.Contract{Organization: b.spec.Organization}).CheckSource(source)
+func checkSource(source string) error {
+	faults := lint.Contract{}.CheckSource(source)
 	if len(faults) == 0 {
 		return nil
 	}
@@ -270,7 +267,7 @@ func (b *Builder) setGroupAndAttributes(m *sqsfifo.Message, event any) error {
 
 func (b *Builder) check(m *sqsfifo.Message) error {
 	return broken(lint.Check(lint.Message{
-		Body: m.Body, GroupID: m.Group, Organization: b.spec.Organization, Attributes: LintAttributes(m.Attributes),
+		Body: m.Body, GroupID: m.Group, Attributes: LintAttributes(m.Attributes),
 	}))
 }
 
@@ -345,15 +342,16 @@ func (b *Builder) producer(source string) (*sqsfifo.Producer[Event], error) {
 	if p := b.producers[source]; p != nil {
 		return p, nil
 	}
-	if err := b.checkSource(source); err != nil {
+	if err := checkSource(source); err != nil {
 		return nil, err
 	}
 	if len(b.producers) == mostSources {
 		return nil, fmt.Errorf("--source: more than %d sources; a source is a pipeline, not an entity", mostSources)
 	}
+	organization, _, _ := strings.Cut(source, ".")
 	//sqsfifo:ignore SF020 -- a compliance test needs a function that builds events; these events are the user's input
 	p, err := sqsfifo.NewProducerOn(b.queue, sqsfifo.Config[Event]{
-		Source: source, Organization: b.spec.Organization,
+		Source: source, Organization: organization,
 		Identify: func(e Event) (sqsfifo.Identity, error) { return e.identity, nil },
 	})
 	if err == nil {

@@ -65,10 +65,10 @@ func TestSpecs(t *testing.T) {
 		spec Spec
 		says []string
 	}{
-		"all faults at once": {Spec{Kind: Payload, Organization: "a b", Source: "{/x", Key: "{/a}{/b}", Attributes: map[string]string{"k": "}"}}, []string{"--source: byte 0", "--key: {/a} and {/b}", "--attribute k: byte 0", "--organization: "}},
+		"all faults at once": {Spec{Kind: Payload, Source: "{/x", Key: "{/a}{/b}", Attributes: map[string]string{"k": "}"}}, []string{"--source: byte 0", "--key: {/a} and {/b}", "--attribute k: byte 0"}},
 		"missing":            {Spec{Kind: Payload, Source: "kfm.a.b"}, []string{"which need --key, --group, --time"}},
 		"extra":              {Spec{Kind: Message, Group: "g", Attributes: map[string]string{"k": "v"}}, []string{"remove --group, --attribute"}},
-		"other organization": {Spec{Kind: Auto, Source: "acme.a.b"}, []string{"--organization acme"}},
+		"wrong source":       {Spec{Kind: Auto, Source: "acme.a"}, []string{`--source "acme.a"`}},
 	} {
 		_, err := newBuilder(t, tc.spec)
 		for _, says := range tc.says {

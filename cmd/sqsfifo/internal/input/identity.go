@@ -1,7 +1,6 @@
 package input
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,19 +14,8 @@ import (
 // The flags --key, --time and --event-id select the members. The group stays empty.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
-	parts := make([]string, len(b.key))
-	for i, part := range b.key {
-		var err error
-		if parts[i], err = part.text(event); err != nil {
-			return id, fmt.Errorf("--key: %w", err)
-		}
-	}
 	var err error
-	if id.DedupeKey, err = sqsfifo.JoinKey(parts...); err != nil {
-		var key *sqsfifo.InvalidError
-		if errors.As(err, &key) {
-			err = fmt.Errorf("%s: %s", key.Field, key.Rule)
-		}
+	if id.DedupeKey, err = b.key.of(event); err != nil {
 		return id, fmt.Errorf("--key: %w", err)
 	}
 	text, err := b.text("--time", event)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
 // Template makes a text from an event: literal text with JSON pointers in braces, as in
@@ -124,6 +126,48 @@ func (t Template) parts() ([]Template, error) {
 		}
 	}
 	return parts, nil
+}
+
+// Key is a template of a dedupe key, divided into the parts for sqsfifo.JoinKey. The zero
+// Key is none.
+type Key struct{ parts []Template }
+
+// ParseKey parses the template of a dedupe key.
+func ParseKey(text string) (Key, error) {
+	t, err := ParseTemplate(text)
+	if err != nil {
+		return Key{}, err
+	}
+	parts, err := t.parts()
+	return Key{parts}, err
+}
+
+// Of returns the dedupe key of a message body, or an error if the body is not JSON or lacks
+// a value of the key.
+func (k Key) Of(body string) (string, error) {
+	var event any
+	d := json.NewDecoder(strings.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&event); err != nil {
+		return "", err
+	}
+	return k.of(event)
+}
+
+func (k Key) of(event any) (string, error) {
+	parts := make([]string, len(k.parts))
+	for i, part := range k.parts {
+		var err error
+		if parts[i], err = part.text(event); err != nil {
+			return "", err
+		}
+	}
+	key, err := sqsfifo.JoinKey(parts...)
+	var wrong *sqsfifo.InvalidError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%s: %s", wrong.Field, wrong.Rule)
+	}
+	return key, err
 }
 
 // scalar returns the string, number or boolean at a JSON pointer, as text. Any other value
