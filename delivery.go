@@ -75,8 +75,8 @@ type Delivery struct {
 	// missing answers and requests that do not leave this machine. Zero means 4 minutes and
 	// 30 seconds.
 	//
-	// RetryFor counts from the submission of the event, or from the last answer of SQS that
-	// stored or refused an event of its message group, whichever is later. All events that
+	// RetryFor counts from the later of two times: the submission of the event, and the last
+	// answer of SQS that stored or refused an event of its message group. All events that
 	// wait in a group during an outage therefore end at the same time, and the later ones
 	// without an attempt. If no attempt fails, RetryFor has no effect, however long an event
 	// waits.

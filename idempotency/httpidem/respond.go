@@ -30,7 +30,7 @@ func (e *exchange) answerRun(err error) error {
 	} else if err = e.session.finishErr; err != nil {
 		e.seen.Ended = idempotency.StatusRunning
 	}
-	// The status 200 of a silent handler is no answer if the run had no effect.
+	// The status 200 of a silent handler is not an answer if the run had no effect.
 	silent := e.judgement == noEffect && e.silent
 	if silent || e.late && e.judgement == unknown && e.written.status < http.StatusInternalServerError {
 		p := problem{

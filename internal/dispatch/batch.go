@@ -132,8 +132,8 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	return !at.IsZero() && !now.Before(at)
 }
 
-// deadline returns the time from which an item gets no attempt: Options.RetryFor after its
-// submission or after the last answer about an item of its group, whichever is later. All
+// deadline returns the time from which an item gets no attempt: Options.RetryFor after the
+// later of its submission and the last answer about an item of its group. All
 // items that wait during an outage therefore end at its end or after RetryFor, not one
 // after another. An earlier time of Sender.GiveUpAt takes precedence.
 //

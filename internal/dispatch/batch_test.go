@@ -281,8 +281,8 @@ func TestTooLateForARetry(t *testing.T) {
 }
 
 // SQS has stored items of a group, and then throttles for an hour, or Admit puts off every
-// item. All queued items end Options.RetryFor after their submission or after the last
-// answer that stored an item, whichever is later, and not one after another.
+// item. All queued items end Options.RetryFor after the later of their submission and the
+// last answer that stored an item, and not one after another.
 func TestAnOutageIsPaidOnceByAGroup(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, store := range []bool{false, true} {

@@ -184,8 +184,8 @@ type Options struct {
 	// call of Prepare gets at most half of this number. 0 turns Prepare off.
 	Prepared int
 	Policy   Policy
-	// RetryFor is the time for retries. It counts from Submit, or from the last answer that
-	// stored or refused an item of the group, whichever is later.
+	// RetryFor is the time for retries. It counts from the later of Submit and the last
+	// answer that stored or refused an item of the group.
 	RetryFor time.Duration
 	// While another request is under way, a request waits up to Linger for further items,
 	// unless it is full. It does not wait during Flush or after Close.

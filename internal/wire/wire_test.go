@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go/middleware"
@@ -48,7 +47,9 @@ func sides() (sdk, own side) {
 		r := &recorder{status: http.StatusOK, answer: strings.NewReader("{}")}
 		return side{sqs.New(sqs.Options{
 			Region: "us-west-2", HTTPClient: r, Retryer: aws.NopRetryer{},
-			Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"),
+			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				return aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET", SessionToken: "TOKEN"}, nil
+			}),
 		}, options...), r}
 	}
 	return create(), create(func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) })
@@ -113,7 +114,7 @@ func systemAttributes(r *rand.Rand) map[string]types.MessageSystemAttributeValue
 }
 
 // The requests have the same head and the same JSON values in the same order as the SDK's.
-// Their bytes are equal but for five escapes, unless a map has two keys, whose order is
+// Their bytes are equal except for five escapes, unless a map has two keys, whose order is
 // random in Go.
 func TestRequests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -284,7 +284,9 @@ func TestNewClientWritesARequestAtOnce(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, out.Successful, 10)
 			}
-			assert.EqualValues(t, 1, dials.Load(), "no answer costs the connection")
+			// The transport gives up a connection if its goroutine for writes does not run for
+			// 50 ms after the answer. A busy machine may do that once.
+			assert.LessOrEqual(t, dials.Load(), int64(2), "an answer does not cost the connection")
 			if test.atOnce {
 				assert.EqualValues(t, test.requests, writes.Load())
 			}
