@@ -102,23 +102,26 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// In the first round, the fingerprints of a claim and of the store's record may be
-	// impossible to compare. If compareBodies shows that both are the same event, the
-	// second round repeats the claim.
+	// After the first round, a second round may repeat claims, for one of two reasons:
+	//
+	//   - The fingerprints of a claim and of the store's record could not be compared, and
+	//     compareBodies shows that both are the same event.
+	//   - The store has granted an unused claim again. It is released first, and begins again.
 	for range 2 {
 		if len(requests) == 0 {
 			return
 		}
-		begin, outcomes, ambiguous, err := c.claim(ctx, requests)
+		begin, outcomes, err := c.claim(ctx, requests)
 		if err != nil {
 			for _, i := range asked {
-				claims[i].maybeGranted = claims[i].maybeGranted || ambiguous
+				claims[i].maybeGranted = true
 				verdicts[i] = c.failed(claims[i], err)
 			}
 			return
 		}
 		requests = requests[:0]
 		again := asked[:0]
+		var unused []*queuedUpdate
 		for n, i := range asked {
 			k, out := claims[i], outcomes[n]
 			if out.Decision == idempotency.DecisionIncomparable {
@@ -128,13 +131,32 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 					continue
 				}
 			}
+			if k.isUnused(&out) {
+				k.ref = out.Ref()
+				unused = append(unused, &queuedUpdate{claim: k, ending: idempotency.Released()})
+				requests, again = append(requests, k.request), append(again, i)
+				verdicts[i] = k.wait(errUnused, maxWait) // the final verdict if the store does not release the claim
+				continue
+			}
 			c.counts.add(out)
 			verdicts[i] = c.judge(k, begin, out)
 			c.reportDriftOnce(k, &verdicts[i])
 		}
 		asked = again
+		if len(unused) > 0 {
+			c.writeBatch(unused)
+		}
 	}
 }
+
+// isUnused reports whether the store has granted a claim again that began earlier, although
+// no request was made since then: the store's answers were lost. Used as it is, the claim
+// would leave too little time for resends, because this time counts from its beginning.
+func (k *Claim) isUnused(out *idempotency.Outcome) bool {
+	return out.Decision == idempotency.Renewed && k.maybeGranted && !k.Known().Ours && out.Record.Prior.Status != idempotency.Running
+}
+
+var errUnused = errors.New("the claim must begin again, because the store's earlier answers about it were lost")
 
 // Prepare claims up to [idempotency.MaxBatch] events in advance, in one durable write, so
 // that the next Ask need not wait for the store. It omits claims that are already
@@ -161,14 +183,17 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	if len(requests) == 0 || c.isPaused() {
 		return
 	}
-	begin, outcomes, ambiguous, err := c.claim(ctx, requests)
+	begin, outcomes, err := c.claim(ctx, requests)
 	if err != nil {
 		for _, k := range asked {
-			k.maybeGranted = k.maybeGranted || ambiguous
+			k.maybeGranted = true
 		}
 		return
 	}
 	for i, k := range asked {
+		if k.isUnused(&outcomes[i]) {
+			continue // Ask releases the claim first
+		}
 		v := c.judge(k, begin, outcomes[i])
 		if outcomes[i].Decision.Granted() {
 			c.counts.add(outcomes[i])
@@ -198,9 +223,9 @@ func (c *Claimant) takePrepared(k *Claim) verdict.Verdict {
 // claim writes the requests in one store call, and once more after ErrAmbiguous (the
 // store may or may not have made the claims). The leases count from `begin`, the start
 // of the last call.
-func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
+func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, err error) {
 	if c.options.FailOpen && c.isPaused() {
-		return 0, nil, false, errDown
+		return 0, nil, errDown
 	}
 	for range 2 {
 		begin = c.options.Now()
@@ -208,12 +233,11 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 		if !errors.Is(err, idempotency.ErrAmbiguous) {
 			break
 		}
-		ambiguous = true
 	}
 	if err == nil && len(outcomes) != len(requests) {
 		err = fmt.Errorf("the store returned %d outcomes for %d claims", len(outcomes), len(requests))
 	}
-	return begin, outcomes, ambiguous, err
+	return begin, outcomes, err
 }
 
 // claimOnce makes the requested claims in one store call. If the store is a Writer, the

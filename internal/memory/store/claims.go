@@ -125,7 +125,7 @@ type Claim struct {
 	prepared bool // granted by Prepare and not yet used by Ask
 
 	resumed      bool // resume was called
-	maybeGranted bool // the store may have granted it; the answer was lost
+	maybeGranted bool // the store may have granted it: it did not answer
 
 	adoptions uint8 // number of calls of Adopt
 

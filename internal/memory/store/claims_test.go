@@ -253,14 +253,31 @@ func TestAmbiguous(t *testing.T) {
 		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
 		require.EqualValues(t, 1, r.record("k").Fence)
 
-		// The answers of both calls of this Ask are lost. The next Ask renews the claim.
+		// The answers of both calls of this Ask are lost. No request was made, so the next
+		// Ask releases the claim and begins it again.
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
 		k := r.event("other")
 		require.Equal(t, verdict.Wait, r.ask(k).Kind)
 		r.fail(nil)
 		require.Equal(t, verdict.Go, r.ask(k).Kind)
-		require.Zero(t, r.Stats().New, "the answer with the decision New was lost")
-		require.EqualValues(t, 2, r.Stats().Renewed)
+		require.EqualValues(t, 1, r.Stats().New)
+		require.EqualValues(t, 1, r.Stats().Renewed)
+		require.Equal(t, 1, r.called("release"))
+
+		// The store does not release the claim, or the answer is lost. The claim is not used:
+		// the release may still take effect.
+		for _, fault := range []func(call string) (before, after error){
+			func(call string) (before, after error) { return map[string]error{"release": errDown}[call], nil },
+			func(call string) (before, after error) { return nil, idempotency.ErrAmbiguous },
+		} {
+			r.fail(func(string) (before, after error) { return nil, errDown })
+			k = r.event(fmt.Sprint(r.called("claim")))
+			require.Equal(t, verdict.Wait, r.ask(k).Kind)
+			r.fail(fault)
+			require.Equal(t, verdict.Wait, r.ask(k).Kind)
+			r.fail(nil)
+			require.Equal(t, verdict.Go, r.ask(k).Kind)
+		}
 	})
 }
 

@@ -271,10 +271,14 @@ func (l *finishQueue) wakeDrain() {
 }
 
 // drop counts a store update as lost for the reason err, and returns the update's
-// waiters. The caller holds mu.
+// waiters. After a lost release, it keeps the claim's token (see resume). The caller holds
+// mu.
 func (l *finishQueue) drop(e *queuedUpdate, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
+	if _, ok := e.ending.Result(); !ok {
+		l.tokens.put(e.claim.id, e.claim.request.Token)
+	}
 	return l.removeFinished(e, false)
 }
 

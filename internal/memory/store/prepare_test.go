@@ -134,7 +134,7 @@ func TestPrepareWithoutStore(t *testing.T) {
 
 // The store grants a claim to a call of Prepare, but the store's answer is lost
 // (ErrAmbiguous). The next Ask claims the event with the same token, so the store renews
-// the claim.
+// the claim, and Ask begins it again.
 func TestPrepareAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
@@ -142,7 +142,8 @@ func TestPrepareAmbiguous(t *testing.T) {
 		r.prepare(k)
 		r.fail(nil)
 		require.Equal(t, verdict.Go, r.ask(k).Kind)
-		require.EqualValues(t, 1, r.Stats().Renewed)
+		require.EqualValues(t, 1, r.Stats().New)
+		require.Equal(t, 1, r.called("release"))
 	})
 }
 

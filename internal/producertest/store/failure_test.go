@@ -229,6 +229,56 @@ func TestAmbiguousClaim(t *testing.T) {
 	})
 }
 
+// The store makes the claims of an event and loses its answers, until RetryFor is over. The
+// producer makes no request. An hour later the store works again. The producer knows that
+// nobody has sent the event, and sends it. It also has the full time for retries.
+func TestTheStoreLosesItsAnswersForRetryFor(t *testing.T) {
+	for _, lost := range []error{errStoreDown, idempotency.ErrAmbiguous} {
+		synctest.Test(t, func(t *testing.T) {
+			q, store := producertest.NewQueue(t, sqstest.Config{}), new(idempotency.Memory)
+			p := start(t, q, store)
+			_, err := p.Send(t.Context(), producertest.Scenes(1, 1)[0])
+			require.NoError(t, err)
+			p.store.fail(nil, failOnly("claim", lost))
+			_, err = p.Send(t.Context(), producertest.Sample)
+			require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "%v", err)
+			time.Sleep(time.Hour)
+			p.store.fail(nil, nil)
+			began := time.Now()
+			q.Inject(sqstest.LoseAnswer(), 1)
+			q.Inject(sqstest.DropRequest(), 30)
+			r, err := p.Send(t.Context(), producertest.Sample)
+			require.NoError(t, err)
+			require.False(t, r.Duplicate)
+			require.Greater(t, time.Since(began), 30*time.Second)
+			require.Len(t, q.Messages(), 2)
+			closed(t, p.Producer)
+		})
+	}
+}
+
+// The producer makes no request for an event, and the store loses the release of the claim
+// for more than an hour. The producer still knows that nobody has sent the event.
+func TestTheStoreLosesARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := producertest.NewQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		p := start(t, q, store)
+		_, err := p.Send(t.Context(), producertest.Scenes(1, 1)[0])
+		require.NoError(t, err)
+		p.store.fail(failOnly("fail", errStoreDown), nil)
+		q.Inject(sqstest.Throttle(), 100_000)
+		_, err = p.Send(t.Context(), producertest.Sample)
+		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "%v", err)
+		time.Sleep(2 * time.Hour)
+		p.store.fail(nil, nil)
+		q.ClearFaults()
+		_, err = p.Send(t.Context(), producertest.Sample)
+		require.NoError(t, err)
+		require.Len(t, q.Messages(), 2)
+		require.Error(t, p.Close(t.Context()), "one release was lost")
+	})
+}
+
 // If SQS refuses each attempt of an event, the event's claim in the store ends
 // immediately. A resend need not wait for the end of the lease.
 func TestRefusedAndSentAgain(t *testing.T) {
