@@ -58,9 +58,6 @@ func (a action) run(t *testing.T, dir string, with map[string]string) (output, f
 		if added, err := os.ReadFile(path); err == nil {
 			cmd.Env = append(cmd.Env, "PATH="+strings.TrimSpace(string(added))+string(os.PathListSeparator)+os.Getenv("PATH"))
 		}
-		if step.Name == "install" {
-			cmd.Env = append(cmd.Env, "GOWORK=", "GOFLAGS=")
-		}
 		for name, value := range step.Env {
 			cmd.Env = append(cmd.Env, name+"="+expand(value))
 		}
