@@ -2,10 +2,15 @@ package sqsfifo_test
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,4 +176,44 @@ func unindent(s string) string {
 		b.WriteString(strings.TrimLeft(line, "\t "))
 	}
 	return b.String()
+}
+
+// The package documentation begins with the names of a first program, on one page. Each
+// linked name exists.
+func TestPackageDocumentationBeginsWithTheFirstNames(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	declared := map[string]bool{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				declared[d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						declared[spec.Name.Name] = true
+					case *ast.ValueSpec:
+						declared[spec.Names[0].Name] = true
+					}
+				}
+			}
+		}
+	}
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	page, _, found := strings.Cut(string(doc), "// # Problem\n")
+	require.True(t, found)
+	assert.LessOrEqual(t, strings.Count(page, "\n"), 40)
+	names := map[string]bool{}
+	text := regexp.MustCompile(`(?m)^//\t.*$`).ReplaceAllString(page, "") // without code
+	for _, m := range regexp.MustCompile(`\[([A-Za-z.]+)\]`).FindAllStringSubmatch(text, -1) {
+		names[m[1]] = true
+		assert.True(t, declared[m[1][strings.LastIndex(m[1], ".")+1:]], m[1])
+	}
+	assert.Subset(t, slices.Collect(maps.Keys(names)), []string{"NewClient", "NewProducer", "Config", "Identity", "Producer.Send", "Receipt", "FateOf", "Producer.Preflight", "Producer.Close"})
+	assert.LessOrEqual(t, len(names), 17)
 }
