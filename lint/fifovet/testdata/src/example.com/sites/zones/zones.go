@@ -4,11 +4,13 @@ package zones
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/uuid"
 )
 
 const tides = "https://sqs.eu-west-1.amazonaws.com/42/tides.fifo"
@@ -59,4 +61,38 @@ func (h *harbour) back(ctx context.Context, t tide) error {
 // site zone of the port: right
 func (h *harbour) port(ctx context.Context, t tide, zone *time.Location) error {
 	return h.send(ctx, encode(tide{t.Port, t.High.In(zone)}), t)
+}
+
+func ticks() iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		for yield(time.Now()) {
+		}
+	}
+}
+
+func tickets() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(uuid.NewString()) {
+		}
+	}
+}
+
+// site time of an event that an iterator yields: right
+func (h *harbour) ticks(ctx context.Context, t tide) error {
+	for at := range ticks() {
+		if err := h.send(ctx, t.Port+at.UTC().Format(time.RFC3339Nano), t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site ID that an iterator yields: wrong SF012
+func (h *harbour) tickets(ctx context.Context, t tide) error {
+	for id := range tickets() {
+		if err := h.send(ctx, t.Port+id, t); err != nil { // want `SF012: the body holds uuid.NewString: `
+			return err
+		}
+	}
+	return nil
 }
