@@ -138,12 +138,13 @@ func hasMarshal(t types.Type) bool {
 	if _, ok := t.Underlying().(*types.Pointer); !ok {
 		t = types.NewPointer(t)
 	}
-	for _, name := range []string{"MarshalJSON", "MarshalText", "AppendJSON", "MarshalJSONTo"} {
-		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj != nil {
-			if _, ok := obj.(*types.Func); ok {
-				return true
-			}
-		}
-	}
-	return false
+	return hasMethod(t, "MarshalJSON", "MarshalText", "AppendJSON", "MarshalJSONTo")
+}
+
+func hasMethod(t types.Type, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+		_, ok := obj.(*types.Func)
+		return ok
+	})
 }

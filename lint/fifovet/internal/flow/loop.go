@@ -178,10 +178,8 @@ func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 			continue
 		}
 		for _, to := range p.Trace(store.Addr, nil, false).Origins {
-			for _, from := range t.Origins {
-				if to.Kind == FromPath && from.Kind == FromPath && to.Root == from.Root && slices.Equal(to.Path, from.Path) {
-					return true
-				}
+			if to.Kind == FromPath && slices.ContainsFunc(t.Origins, to.Same) {
+				return true
 			}
 		}
 	}

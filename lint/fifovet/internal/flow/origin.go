@@ -3,6 +3,7 @@ package flow
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -56,6 +57,15 @@ type Origin struct {
 	// user.Name in json.Marshal(user), Encoded is the type of user, and Part is {"Name"}.
 	Encoded types.Type
 	Part    AccessPath
+}
+
+// Same reports whether two origins are equal constants, or the same part of one parameter,
+// variable or unknown call.
+func (o Origin) Same(other Origin) bool {
+	if o.Kind == FromConst {
+		return other.Kind == FromConst && o.Text == other.Text
+	}
+	return o.Kind == FromPath && other.Kind == FromPath && o.Root == other.Root && slices.Equal(o.Path, other.Path)
 }
 
 // At returns the instruction that computes the origin. If the origin is inside a called

@@ -69,7 +69,7 @@ func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 // in the text. Pointers are printed as addresses, with one exception: for an argument
 // (depth 0) that points to a struct, map, slice or array, fmt prints the target.
 func hasAddress(t types.Type, depth int) bool {
-	if depth > maxTypeDepth || prints(t) {
+	if depth > maxTypeDepth || hasMethod(t, "String", "Error", "Format") {
 		return false
 	}
 	switch u := t.Underlying().(type) {
@@ -89,17 +89,6 @@ func hasAddress(t types.Type, depth int) bool {
 		return hasAddress(u.Elem(), depth+1)
 	case *types.Chan, *types.Signature:
 		return true
-	}
-	return false
-}
-
-func prints(t types.Type) bool {
-	for _, name := range []string{"String", "Error", "Format"} {
-		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj != nil {
-			if _, ok := obj.(*types.Func); ok {
-				return true
-			}
-		}
 	}
 	return false
 }

@@ -20,7 +20,7 @@ const Docs = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/r
 // New returns the analyzer. The analyzer has no state except its flags, and drivers may
 // run several packages in parallel.
 func New() *analysis.Analyzer {
-	s := &settings{}
+	s := &settings{enable: list{fault: ruleFault}, disable: list{fault: ruleFault}, nondet: list{fault: functionFault}}
 	a := &analysis.Analyzer{
 		Name: "sqsfifo",
 		Doc: "report code that makes SQS FIFO queues lose or duplicate events\n\n" +
@@ -36,9 +36,9 @@ func New() *analysis.Analyzer {
 
 // settings are the flags of one analyzer.
 type settings struct {
-	enable    ruleList
-	disable   ruleList
-	nondet    nameList
+	enable    list
+	disable   list
+	nondet    list
 	strict    bool
 	forbidRaw bool
 	notes     bool
@@ -62,46 +62,44 @@ func (s *settings) isEnabled(id string, severity lint.Severity, note bool) bool 
 	return severity != lint.Info || s.enable.has(id) || note && s.notes
 }
 
-// ruleList is the value of a flag: IDs of rules, or "all".
-type ruleList []string
-
-func (l *ruleList) String() string { return strings.Join(*l, ",") }
-
-// Set replaces the list of rule IDs. It accepts "all" and the IDs of rules on Go
-// source. Any other ID is an error, because a typing mistake would otherwise have no
-// effect.
-func (l *ruleList) Set(text string) error {
-	ids := split(text)
-	for _, id := range ids {
-		if !checks(id) && id != "all" {
-			return fmt.Errorf("%q is not a rule on Go source; use IDs such as SF002, or all", id)
-		}
-	}
-	*l = ids
-	return nil
+// list is the value of a flag. The function `fault` says what is wrong with an element, or
+// "": a typing mistake would otherwise have no effect.
+type list struct {
+	names []string
+	fault func(name string) string
 }
 
-func (l *ruleList) has(id string) bool {
-	return slices.Contains(*l, id) || slices.Contains(*l, "all")
-}
+func (l *list) String() string { return strings.Join(l.names, ",") }
 
-// nameList is the value of a flag: names of functions with their packages, such as
-// import/path.Func.
-type nameList []string
-
-func (l *nameList) String() string { return strings.Join(*l, ",") }
-
-// Set replaces the list of functions. A function name without a package is an error,
-// because the name could not match any function.
-func (l *nameList) Set(text string) error {
+// Set replaces the list.
+func (l *list) Set(text string) error {
 	names := split(text)
 	for _, name := range names {
-		if i := strings.LastIndexByte(name, '/'); !strings.Contains(name[i+1:], ".") {
-			return fmt.Errorf("%q is no function; write import/path.Func or import/path.Type.Method", name)
+		if why := l.fault(name); why != "" {
+			return fmt.Errorf("%q is %s", name, why)
 		}
 	}
-	*l = names
+	l.names = names
 	return nil
+}
+
+// has reports whether a list of rules contains a rule or "all".
+func (l *list) has(id string) bool {
+	return slices.Contains(l.names, id) || slices.Contains(l.names, "all")
+}
+
+func ruleFault(id string) string {
+	if checks(id) || id == "all" {
+		return ""
+	}
+	return "not a rule on Go source; use IDs such as SF002, or all"
+}
+
+func functionFault(name string) string {
+	if strings.Contains(name[strings.LastIndexByte(name, '/')+1:], ".") {
+		return ""
+	}
+	return "no function; write import/path.Func or import/path.Type.Method"
 }
 
 func split(text string) []string {

@@ -76,7 +76,7 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 					randomObjects[obj] = true
 				}
 			}
-			if flow.Sources(s.nondet).SourceOf(obj) || flow.Qualified(obj) == "crypto/rand.Read" {
+			if flow.Sources(s.nondet.names).SourceOf(obj) || flow.Qualified(obj) == "crypto/rand.Read" {
 				randomObjects[obj] = true
 			}
 		}

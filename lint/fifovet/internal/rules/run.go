@@ -13,7 +13,7 @@ func (s *settings) run(pass *analysis.Pass) (any, error) {
 	need, reach := s.neededDepth(pass)
 	ignores := readIgnores(pass)
 	if need != nothing {
-		p := &audit{Index: message.NewIndex(pass, flow.Sources(s.nondet)), set: s, reach: reach}
+		p := &audit{Index: message.NewIndex(pass, flow.Sources(s.nondet.names)), set: s, reach: reach}
 		if need == all {
 			p.r = &reporter{p: p, ignores: ignores, reported: map[string]bool{}}
 			p.check()

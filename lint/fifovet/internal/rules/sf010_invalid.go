@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"go/types"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -101,7 +100,7 @@ func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 		return false
 	}
 	a, b := id.Origins[0], t.Origins[0]
-	if a.Kind != flow.FromPath || b.Kind != flow.FromPath || a.Mixed || b.Mixed || a.Root != b.Root || !slices.Equal(a.Path, b.Path) {
+	if a.Kind != flow.FromPath || a.Mixed || b.Mixed || !a.Same(b) {
 		return false
 	}
 	name := a.Root.Name()

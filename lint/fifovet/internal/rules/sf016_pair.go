@@ -158,41 +158,18 @@ func (p *audit) collide(a, b sent) bool {
 	return known && sameID && alsoKnown && !sameBody
 }
 
-// originKey identifies an origin of a value.
-type originKey struct {
-	root ssa.Value
-	path string
-	text string
-}
-
-func keysOf(u *message.Use) (keys []originKey, known bool) {
-	for _, o := range u.Slice.Origins {
-		k := originKey{root: o.Root}
-		switch o.Kind {
-		case flow.FromConst:
-			k = originKey{text: o.Text}
-		case flow.FromPath:
-			for _, elem := range o.Path {
-				k.path += "." + elem
-			}
-		default:
-			return nil, false
-		}
-		if !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	return keys, len(keys) > 0
-}
-
 // sameOrigins reports whether two values come from the same constants, parameters,
 // variables and unknown calls. If a value has other origins, such as a clock, or no
 // origins, the result `known` is false.
 func sameOrigins(a, b *message.Use) (same, known bool) {
-	x, known := keysOf(a)
-	y, alsoKnown := keysOf(b)
-	same = len(x) == len(y) && !slices.ContainsFunc(x, func(k originKey) bool { return !slices.Contains(y, k) })
-	return same, known && alsoKnown
+	x, y := a.Slice.Origins, b.Slice.Origins
+	isKnown := func(origins []flow.Origin) bool {
+		return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Kind != flow.FromPath })
+	}
+	within := func(origins, others []flow.Origin) bool {
+		return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return !slices.ContainsFunc(others, o.Same) })
+	}
+	return within(x, y) && within(y, x), isKnown(x) && isKnown(y)
 }
 
 // follows reports whether the second send can run after the success of the first send,
