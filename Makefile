@@ -178,10 +178,6 @@ bench-send: ## sending against hand-written loops on the raw SDK, with the ratio
 bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
 	cd lab && $(GO) run ./bench/window -n $(WINDOW_IDS)
 
-.PHONY: bench-emulators
-bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratios (network for npm and pip)
-	cd lab && $(GO) run ./bench/emulators
-
 .PHONY: bench-store
 bench-store: ## durable claims, one transaction each and in groups, without and with the ledger, and a producer with and without a store, with the ratios (SQLite, and PostgreSQL if it is here)
 	cd lab && $(GO) run ./bench/store

@@ -24,19 +24,17 @@ const root = "../.."
 var shortest = map[string]string{
 	"make bench-canonical":                  "-rounds 1 -slice 100us -only event",
 	"make bench-window":                     "-n 10000 -rounds 1 -only window,map",
-	"make bench-window WINDOW_IDS=21000000": "-n 10000 -rounds 1 -only otter,freecache,ristretto",
+	"make bench-window WINDOW_IDS=21000000": "-n 10000 -rounds 1 -only window,otter",
 	"make bench-send":                       "-n 200 -rounds 1 -quota 1s",
 	"cd lab && go run ./bench/send -only faults,random -n 30000 -rounds 3": "-n 200 -rounds 1",
 	"go test -run '^$' -bench 'Build|Send' -benchmem -count 3 .":           "-benchtime 1x -count 1",
-	"make bench-memory":                "-run ^$", // TestMemory itself runs in its package
-	"cd lab && go run ./bench/consume": "-n 100 -rounds 1",
-	"make bench-emulators":             "-n 20 -rounds 1 -only none",
-	"make bench-simulate":              "SIMULATE_LINES=4000",
-	"make bench-store":                 "-time 10ms -rounds 1 -events 100",
-	"cd lab && go run ./bench/store -quota -time 400ms -rounds 25": "-time 10ms -rounds 1",
-	"cd lab && go run ./bench/store -keys 10000000":                "-keys 20000",
-	"make bench-command": "SQSFIFO_SEND_EVENTS=200",
-	"make bench-vet":     "./internal/escape",
+	"make bench-memory":                             "-run ^$", // TestMemory itself runs in its package
+	"cd lab && go run ./bench/consume":              "-n 100 -rounds 1",
+	"make bench-simulate":                           "SIMULATE_LINES=4000",
+	"make bench-store":                              "-time 10ms -rounds 1 -events 100",
+	"cd lab && go run ./bench/store -keys 10000000": "-keys 20000",
+	"make bench-command":                            "SQSFIFO_SEND_EVENTS=200",
+	"make bench-vet":                                "./internal/escape",
 }
 
 // docs/benchmarks.md is short, and each area has commands, a date and one table. The page

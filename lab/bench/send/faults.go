@@ -60,11 +60,11 @@ type condition struct {
 	flaws    flaws
 }
 
-// underFaults measures a producer with order Strict on a server with random faults: some
+// underFaults measures a producer with OrderStrict on a server with random faults: some
 // calls fail, some entries of successful calls fail, and some calls are executed but get no
 // answer.
 func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
-	return compare(ctx, n, rounds, "latency 5 ms, 100 groups, Strict", 100, []*condition{
+	return compare(ctx, n, rounds, "latency 5 ms, 100 groups, OrderStrict", 100, []*condition{
 		{name: "none"},
 		{name: "3 % of entries and 2 % of calls fail, 2 % of answers are lost", faults: faults{Entries: 0.03, Failed: 0.02, Lost: 0.02}, least: 0.85},
 	})

@@ -131,15 +131,15 @@ func againstLoops(ctx context.Context, n, rounds int, work string) (missed int, 
 	}{
 		{"latency 5 ms, 100 groups", 5 * time.Millisecond, 100, []*side{
 			plainSide("64 workers, the SDK's client, no order", workers), rawSide("64 workers, NewClient, no order", workers),
-			ourSide("Strict", 0.5, 0, strict).boundBy(100 / 0.005), ourSide("Runs", 0.9, 0, runs),
+			ourSide("OrderStrict", 0.5, 0, strict).boundBy(100 / 0.005), ourSide("OrderRuns", 0.9, 0, runs),
 		}},
 		{"latency 5 ms, 10,000 groups", 5 * time.Millisecond, 10_000, []*side{
 			plainSide("64 workers, the SDK's client, no order", workers), rawSide("64 workers, NewClient, no order", workers),
-			ourSide("Strict", 0.9, 0, strict),
+			ourSide("OrderStrict", 0.9, 0, strict),
 		}},
 		{"no latency, 10,000 groups", 0, 10_000, []*side{
 			plainSide("one worker, the SDK's client, no order", 1), rawSide("one worker, NewClient, no order", 1),
-			ourSide("Strict, one request at once", 0, 1, sqsfifo.Delivery{InFlight: 1}),
+			ourSide("OrderStrict, one request at once", 0, 1, sqsfifo.Delivery{InFlight: 1}),
 		}},
 	} {
 		if !strings.Contains(row.name, work) {

@@ -13,7 +13,7 @@ import (
 // randomThrottles measures how much slower a producer is if the server has no quota but
 // throttles some calls at random, or answers some calls with 503.
 func randomThrottles(ctx context.Context, n, rounds int) (missed int, err error) {
-	missed, err = compare(ctx, n, rounds, "latency 5 ms, 10,000 groups, Strict", 10_000, []*condition{
+	missed, err = compare(ctx, n, rounds, "latency 5 ms, 10,000 groups, OrderStrict", 10_000, []*condition{
 		{name: "none"},
 		{name: "0.1 % of calls throttled", faults: faults{Throttled: 0.001}, least: 0.95},
 		{name: "1 % of calls throttled", faults: faults{Throttled: 0.01}, least: 0.85},

@@ -4,7 +4,7 @@
 // finished keys). There are 64 writers, the commits are durable, the bodies have 300 bytes,
 // and 6 percent of the claims are repeated.
 //
-//	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N] [-quota]
+//	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N]
 //
 // Shared commits are compared with one transaction per claim. Both make the same claim with
 // the same code. Claims with one transaction each are made as fast as possible. On SQLite,
@@ -19,7 +19,7 @@
 // Then two producers send events, one with and one without the store.
 //
 // With -keys the command instead measures the time to open a store with N keys and the time
-// to look up keys there. With -quota it instead measures the cost of quotas.
+// to look up keys there.
 package main
 
 import (
@@ -55,13 +55,8 @@ func main() {
 	keys := flag.Int("keys", 0, "measure lookups among so many keys instead")
 	events := flag.Int("events", 20000, "events of a measurement of the producer")
 	only := flag.Bool("producer", false, "measure the producer only")
-	quota := flag.Bool("quota", false, "measure the cost of quotas only")
 	flag.Parse()
 	run := func(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect) {
-		if *quota {
-			quotas(name, open, dialect, *length, *rounds)
-			return
-		}
 		for _, ledger := range []bool{false, true} {
 			if *only || ledger && *keys > 0 {
 				continue

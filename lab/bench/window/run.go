@@ -36,7 +36,6 @@ type report struct {
 	Wrong int           // number of wrong answers
 	Bytes uint64        // heap bytes that the measured implementation needs for its IDs
 	GC    time.Duration // processor time of one garbage collection
-	Note  string
 
 	// Stall is the processor time of the slowest claim. Floor is the processor time of the
 	// slowest run of a computation that normally takes about as long as a claim, for
@@ -60,7 +59,7 @@ func work(side string, n int, in io.Reader, out io.Writer) error {
 	debug.SetGCPercent(50)
 	runtime.GOMAXPROCS(1)
 	w := &worker{n: n, step: window.Interval / time.Duration(n), random: 1, empty: heap()}
-	w.memory = sides[side](n)
+	w.memory = sides[side]()
 	commands, reports := json.NewDecoder(in), json.NewEncoder(out)
 	for {
 		var o command
@@ -149,7 +148,6 @@ func (w *worker) do(o command) (r report) {
 	switch o.Phase {
 	case "memory":
 		r.Bytes = heap() - w.empty
-		r.Note = w.memory.note()
 	case "gc":
 		start := processorTime()
 		runtime.GC()
