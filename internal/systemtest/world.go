@@ -112,9 +112,6 @@ func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *worl
 		length:  3 + rng.IntN(12), twoProducers: rng.IntN(4) == 0,
 		odds: map[string]float64{}, done: map[string]int{}, effects: map[string][]int{}, receipts: map[string]string{},
 	}
-	if f, ok := forgeries[sabotage]; ok {
-		w.storage.Ledger = tampered{w.storage.Ledger, f}
-	}
 	w.witness = &witness{w: w, claims: map[claimed]*claimAnswers{}}
 	w.store = w.connect()
 	for g := range 1 + rng.IntN(4) {

@@ -1,16 +1,19 @@
-package systemtest
+package sqlstoretest
 
 import (
 	"context"
 	"iter"
 	"slices"
+	"testing"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/systemtest"
 )
 
 // tampered is a ledger after a forger's edit.
 type tampered struct {
-	Ledger
+	systemtest.Ledger
 	forgery
 }
 
@@ -22,7 +25,7 @@ type forgery struct {
 	noHead bool
 }
 
-// forgeries has the edits of a ledger, by the name of the sabotage. An edit with
+// forgeries has the edits of a ledger, by name. An edit with
 // makeLedger also forges all hashes.
 var forgeries = map[string]forgery{
 	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
@@ -67,7 +70,25 @@ var forgeries = map[string]forgery{
 	}},
 }
 
-// Head implements [Ledger].
+// The simulation detects each edit of the ledger. There are two kinds of edits:
+//
+//   - After an edit with "ledger" in its name, the ledger does not match its own hashes or a
+//     head saved elsewhere.
+//   - Any other edit replaces all hashes of the ledger, and no head is saved elsewhere. Only
+//     the recorded answers of the store reveal the edit.
+func TestForgedLedgerIsFound(t *testing.T) {
+	for name, f := range forgeries {
+		t.Run(name, func(t *testing.T) {
+			systemtest.Find(t, "", 1, func(t *testing.T, now func() time.Time) systemtest.Storage {
+				s := systemStorage(t, now)
+				s.Ledger = tampered{s.Ledger, f}
+				return s
+			})
+		})
+	}
+}
+
+// Head implements [systemtest.Ledger].
 func (l tampered) Head(ctx context.Context) (ledger.Head, error) {
 	if l.noHead {
 		return ledger.Head{}, nil
@@ -75,7 +96,7 @@ func (l tampered) Head(ctx context.Context) (ledger.Head, error) {
 	return l.Ledger.Head(ctx)
 }
 
-// Lines implements [Ledger].
+// Lines implements [systemtest.Ledger].
 func (l tampered) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		var lines []ledger.Line
