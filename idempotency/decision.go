@@ -34,8 +34,8 @@ const (
 	// DecisionInProgress: another claimant runs the operation under an unexpired lease.
 	DecisionInProgress
 
-	// DecisionUnresolved: an earlier lease ended without a known outcome, and a second run is not
-	// safe. An operator must use [Resolve] or [Claim.Resend].
+	// DecisionUnresolved: an earlier lease ended without a known outcome, and a second
+	// run is not safe. An operator must use [Resolve] or [Claim.Resend].
 	DecisionUnresolved
 
 	// DecisionIncomparable: the record has another [Fingerprint].Spec, so the
@@ -101,8 +101,8 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 // Grant returns the record after a granted claim. It panics unless the decision d, the
 // result of [Decide], is [DecisionNew], [DecisionRenewed] or [DecisionReclaimed].
 //
-// The parameter `fence` is the number of a new grant. For DecisionRenewed, the record keeps its
-// Fence instead.
+// The parameter `fence` is the number of a new grant. For DecisionRenewed, the record
+// keeps its Fence instead.
 //
 // Grant is pure. The Body of the returned record shares memory with c.Body or found.Body.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {

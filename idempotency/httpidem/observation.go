@@ -8,7 +8,7 @@ type Observation struct {
 	// It is zero without a valid key or a scope.
 	Place idempotency.RedactedKey
 
-	// Decision is the decision of the claim, or Undecided without a claim.
+	// Decision is the decision of the claim, or DecisionNone without a claim.
 	Decision idempotency.Decision
 
 	// Status is the answer's status; 0 if the handler panicked.

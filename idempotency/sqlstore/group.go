@@ -240,8 +240,8 @@ type keyState struct {
 	exists bool // the key has a row
 
 	// refusal is the answer to claims that are refused although the record permits them:
-	// Full, OverQuota, or InProgress, usually because another transaction is writing the
-	// row. If no claims are refused, it is Undecided.
+	// DecisionFull, DecisionOverQuota, or DecisionInProgress, usually because another
+	// transaction is writing the row. If no claims are refused, it is DecisionNone.
 	refusal idempotency.Decision
 }
 

@@ -81,7 +81,7 @@ func recordArgs(r idempotency.Record, d idempotency.Decision, resend bool) []any
 	}
 }
 
-// parseDecision returns New, Renewed or Reclaimed for its text, and Undecided for any
+// parseDecision returns the granting decision for its text, and DecisionNone for any
 // other text.
 func parseDecision(s string) idempotency.Decision {
 	for _, d := range []idempotency.Decision{idempotency.DecisionNew, idempotency.DecisionRenewed, idempotency.DecisionReclaimed} {

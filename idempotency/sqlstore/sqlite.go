@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// sqlite executes calls row by row, by the rules in Decide, Grant and Finish of package
+// sqlite executes calls row by row, by the rules in Decide, Grant and ApplyEnding of package
 // idempotency. This is safe, because during a write transaction no other transaction
 // writes.
 type sqlite struct {

@@ -367,7 +367,7 @@ func TestBroken(t *testing.T) {
 			}
 		}},
 		{"batches race", "batch races", func(b *faultyStore) { b.unlocksEarly = true }},
-		{"the last of two payloads wins", "conflicts", func(b *faultyStore) {
+		{"the last of two payloads wins", "linearizability", func(b *faultyStore) {
 			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
 				if d := idempotency.Decide(r, c, now); d != idempotency.DecisionConflict || r.Status != idempotency.StatusRunning {
 					return d

@@ -119,7 +119,7 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 	return history
 }
 
-// model is the state machine of one key. It follows Decide, Grant and Finish of package
+// model is the state machine of one key. It follows Decide, Grant and ApplyEnding of package
 // idempotency.
 var model = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {

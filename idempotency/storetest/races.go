@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -214,38 +213,6 @@ func checkBatchRaces(p *probe) {
 	for i, k := range all {
 		if wins[k] != 1 {
 			p.fail("batches raced for a key with %s: %d were granted, want 1", claimable[i%len(claimable)], wins[k])
-		}
-	}
-}
-
-// checkConflicts runs ten rounds. In each round, 64 goroutines claim one key, half of
-// them with one payload and half with another. Exactly one claim must be granted, and the
-// record must have the payload of this claim.
-func checkConflicts(p *probe) {
-	for i := range 10 {
-		k := p.key()
-		var mu sync.Mutex
-		granted := map[string]int{}
-		var wg sync.WaitGroup
-		for w := range 64 {
-			wg.Go(func() {
-				payload := fmt.Sprintf("payload %d", w%2)
-				out, err := p.store.Claim(p.ctx, with(k, func(c *idempotency.Claim) { c.Fingerprint, c.Body = fingerprint(payload), []byte(payload) }))
-				if err != nil {
-					p.fail("claim: %v", err)
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if out.Decision.Granted() {
-					granted[payload]++
-				}
-			})
-		}
-		wg.Wait()
-		r := p.lookup(k)
-		if len(granted) != 1 || granted[string(r.Body)] != 1 || r.Fingerprint != fingerprint(string(r.Body)) {
-			p.fail("round %d: two payloads raced for a key: granted %v, stored %q with %v", i, granted, r.Body, r.Fingerprint)
 		}
 	}
 }

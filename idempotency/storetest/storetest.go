@@ -235,7 +235,6 @@ var properties = []property{
 	{"batch races", "batches over the same keys in any order win each key once and never block each other", checkBatchRaces},
 	{"writes", "endings and claims of one Write have the answers of Finish and ClaimBatch, each on its own (stores with a Writer)", checkWrites},
 	{"quotas", "a scope with as many unfinished operations as its quota begins no operation; all other calls work, and other scopes are not affected (stores with quotas)", checkQuotas},
-	{"conflicts", "a claim with another fingerprint never runs and leaves the record untouched, however many race", checkConflicts},
 	{"odd keys", "any bytes are legal in a scope and a value; different keys never meet", checkOddKeys},
 	{"bytes", "what is stored comes back byte for byte", checkBytes},
 	{"texts", "no text is taken for syntax", checkTexts},
