@@ -77,24 +77,11 @@ func Read(record []byte, c Choice) (sqsfifo.Dataset, error) {
 	if _, err := d.Normalize(); err != nil {
 		var invalid *sqsfifo.InvalidError
 		if errors.As(err, &invalid) {
-			return sqsfifo.Dataset{}, wrong(memberOf(invalid.Field, r, c), "%s", invalid.Rule)
+			return sqsfifo.Dataset{}, wrong(map[string]string{"dataset_id": "id", "version": "version", "source_uri": "href"}[invalid.Field], "%s", invalid.Rule)
 		}
 		return sqsfifo.Dataset{}, err
 	}
 	return d, nil
-}
-
-// memberOf returns the record's member that became a component of the key.
-func memberOf(component string, r map[string]any, c Choice) string {
-	switch {
-	case component == "version" && c.Version != "":
-		return "Choice.Version"
-	case component == "dataset_id" && r["id"] != nil:
-		return "id"
-	case component == "source_uri" && r["assets"] != nil:
-		return "assets." + c.Asset + ".href"
-	}
-	return component
 }
 
 func readSTAC(r map[string]any, c Choice) (d sqsfifo.Dataset, err error) {

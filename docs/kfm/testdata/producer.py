@@ -37,7 +37,7 @@ for line in sys.stdin:
         if mistake == "random-id":  # a fresh event_id for each attempt
             fresh = uuid.uuid4().hex
             stored_id = f"{fresh[:8]}-{fresh[8:12]}-7{fresh[13:16]}-8{fresh[17:20]}-{fresh[20:]}"
-        body = kfm.envelope(event["source"], key, event["time"], payload, stored_id)
+        body = kfm.envelope(event["source"], key, event["time"], payload, stored_id, event["source"].split(".")[0])
         parameters = kfm.message(body, event["group"], attributes)
         if mistake == "SF002":  # a random deduplication ID
             parameters["MessageDeduplicationId"] = str(uuid.uuid4())
