@@ -76,6 +76,14 @@ func (m *Message) verify() error {
 	return nil
 }
 
+// source returns the body's event_source, or "".
+func (m *Message) source() string {
+	before, _, _ := strings.Cut(m.Body, payloadMember)
+	_, source, _ := strings.Cut(before, `"event_source":"`)
+	source, _, _ = strings.Cut(source, `"`)
+	return source
+}
+
 var noAttributes = sha256.Sum256(nil)
 
 // attributeDigest returns the digest of the attributes that may distinguish two events.

@@ -21,6 +21,7 @@ type ProvenanceRecord struct {
 	ErrorType string `json:"error_type,omitempty"`
 
 	EventID      string `json:"event_id,omitempty"`
+	EventSource  string `json:"event_source,omitempty"`
 	DedupeKey    string `json:"dedupe_key,omitempty"`
 	MessageGroup string `json:"message_group,omitempty"`
 
@@ -113,7 +114,7 @@ func provenanceRecord(now time.Time, m *Message, bodyHash string, receipt Receip
 	}
 	r.DedupeKey, r.MessageGroup = m.DedupeKey, m.Group
 	if m.Body != "" {
-		r.EventID = m.EventID.String()
+		r.EventID, r.EventSource = m.EventID.String(), m.source()
 		if r.BodyHash = bodyHash; bodyHash == "" {
 			r.BodyHash = BodyHash(m.Body)
 		}

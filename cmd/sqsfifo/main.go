@@ -74,6 +74,7 @@ type commandLine struct {
 	Ledger     ledgerCmd     `cmd:"" help:"Verify the exported ledger of an idempotency store."`
 	Keys       keysCmd       `cmd:"" help:"List the keys of an idempotency store, and resolve keys whose outcome nobody knows."`
 	Key        keyCmd        `cmd:"" help:"Compute the idempotency key of a dataset."`
+	Provenance provenanceCmd `cmd:"" help:"Write provenance records as W3C PROV or OpenLineage."`
 	Canon      canonCmd      `cmd:"" help:"Write JSON in canonical form, or check that it is."`
 	Lint       lintCmd       `cmd:"" help:"Check messages against the rules."`
 	Vet        vetCmd        `cmd:"" help:"Check Go code that sends to FIFO queues."`

@@ -362,6 +362,7 @@ var meanings = map[string]string{
 	"outcome":            "what became of the event, see below",
 	"error_type":         "the `error.type` of the event's span, unless stored or duplicate",
 	"event_id":           "`event_id` of the envelope",
+	"event_source":       "`event_source` of the envelope",
 	"dedupe_key":         "`dedupe_key` of the envelope",
 	"message_group":      "message group ID",
 	"body_hash":          "SHA-256 of the body in lower-case hexadecimal: the deduplication ID",

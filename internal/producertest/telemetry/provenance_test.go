@@ -67,7 +67,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 		stored, duplicate, refused, doubt := (*got)[0], (*got)[1], (*got)[2], (*got)[3]
 		assert.Equal(t, sqsfifo.ProvenanceRecord{
 			Time: stored.Time, Outcome: sqsfifo.ProvenanceStored,
-			EventID: first.EventID.String(), DedupeKey: first.DedupeKey, MessageGroup: first.Group, BodyHash: first.BodyHash,
+			EventID: first.EventID.String(), EventSource: producertest.Source, DedupeKey: first.DedupeKey, MessageGroup: first.Group, BodyHash: first.BodyHash,
 			MessageID: first.MessageID, SequenceNumber: first.SequenceNumber, Attempts: 1,
 			DatasetID: producertest.Storms.ID, Version: producertest.Storms.Version, IdempotencyKey: producertest.StormsKey,
 			ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "CARE-Compliant",
