@@ -65,7 +65,7 @@ func TestDependencies(t *testing.T) {
 func TestArrows(t *testing.T) {
 	imports := importsOf(t)
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "internal/wire", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/snsbody", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "internal/wire", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/verdict":   {"internal/attempt"},
 		"./internal/clock":     nil,
@@ -78,6 +78,7 @@ func TestArrows(t *testing.T) {
 		"./internal/outage":    nil,
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/queueurl":  nil,
+		"./internal/snsbody":   nil,
 		"./internal/sourceuri": nil,
 		"./internal/foreign":   {"internal/queueurl"},
 		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/window"},
@@ -101,7 +102,7 @@ func TestArrows(t *testing.T) {
 		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"},
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,
-		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/sqscall"},
+		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/snsbody", "internal/sqscall"},
 		"./lint":                  {"canonicaljson", "internal/attrname", "internal/textview", "internal/window"},
 		"./internal/textview":     nil,
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/snsbody"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -149,7 +150,8 @@ func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
 	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {
 		other := d.Organization != "" && len(errorsAmong(lint.CheckBody(body))) == 0
-		return e, &EnvelopeError{Findings: findings, OtherOrganization: other}
+		_, notification := snsbody.Unwrap(body)
+		return e, &EnvelopeError{Findings: findings, OtherOrganization: other, notification: notification}
 	}
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		return Envelope[T]{}, fmt.Errorf("sqsfifo: decode envelope: %w", err)

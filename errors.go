@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/snsbody"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -81,10 +82,16 @@ type EnvelopeError struct {
 	// organization than [Decoder].Organization. Then the configuration of the consumer is
 	// wrong, and the body is right.
 	OtherOrganization bool
+
+	notification bool // the body is an SNS notification
 }
 
-// Error lists the findings without values of the payload, like [ViolationError].
+// Error lists the findings without values of the payload, like [ViolationError]. For an SNS
+// notification it says how to decode it.
 func (e *EnvelopeError) Error() string {
+	if e.notification {
+		return "sqsfifo: " + snsbody.Advice
+	}
 	return "sqsfifo: the received body breaks the message contract: " + describe(e.Findings, false)
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
@@ -57,15 +58,22 @@ func (e *engine) headOf(b *groupBatch) *item {
 	if e.isClosing() || b.superseded || b.ctx.Err() != nil || len(b.items) == 0 || b.items[0].visibilityLost {
 		return nil
 	}
-	return b.items[0]
+	it := b.items[0]
+	p := e.givenUp[it.id()]
+	it.attempts, it.blocked = p.attempts, p.blocked
+	return it
 }
 
 // handleHead handles the first message of a batch. It returns true if the message may be
 // deleted, because it was handled, parked or skipped, or is a duplicate. Otherwise the
 // batch must end.
 func (e *engine) handleHead(b *groupBatch, it *item) bool {
-	if e.isCondemned(it) {
-		if deletable, again := e.giveUp(b, it, e.rules.Action, errDeliveries); !again {
+	action, cause := ActionBlock, it.blocked
+	if cause == nil && e.isCondemned(it) {
+		action, cause = e.rules.Action, errDeliveries
+	}
+	if cause != nil {
+		if deletable, again := e.giveUp(b, it, action, cause); !again {
 			return deletable
 		}
 	}
@@ -99,7 +107,7 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 			action = e.rules.Action
 		case o.kind == failed:
 			waits = 0
-			pause = backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, it.attempts)
+			pause = e.backoffAfter(it, o.err)
 		case pause == 0:
 			pause = backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, waits)
 		}
@@ -120,6 +128,21 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 			return e.abandon(it)
 		}
 	}
+}
+
+// backoffAfter returns the pause after a failed attempt.
+func (e *engine) backoffAfter(it *item, cause error) time.Duration {
+	pause := backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, it.attempts)
+	if e.rules.Backoff == nil {
+		return pause
+	}
+	if err := guarded(func() error {
+		pause = max(e.rules.Backoff(it.attempts, cause), time.Millisecond)
+		return nil
+	}); err != nil {
+		e.logItem(slog.LevelError, "Failure.Backoff failed", it, slog.String("error", err.Error()))
+	}
+	return pause
 }
 
 func (e *engine) attempt(b *groupBatch, it *item) outcome {
@@ -167,9 +190,11 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 		e.logItem(slog.LevelError, "message skipped", it, slog.String("error", textOf(cause)))
 		return true, false
 	}
+	it.blocked = cause
+	key, _ := e.events.describe(it)
 	e.mu.Lock()
 	e.stats.TimesBlocked++
-	b.headError = cause
+	b.headAttempts, b.headError, b.headKey, b.calledFor = it.attempts, cause, key, 0
 	full := 2*e.kept > e.messages || 2*e.keptBytes > e.bytes
 	e.mu.Unlock()
 	if full {
@@ -183,7 +208,7 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 		}
 		return e.abandon(it), false
 	case retry:
-		it.attempts = 0
+		it.attempts, it.blocked = 0, nil
 		return false, true
 	}
 	return e.abandon(it), false
@@ -204,7 +229,7 @@ func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.stats.Deleted++
 	delete(e.givenUp, it.id())
 	e.drop(it)
-	b.headAttempts, b.headError, b.headSince = 0, nil, time.Now()
+	b.headAttempts, b.headError, b.headSince, b.calledFor = 0, nil, time.Now(), 0
 	return !b.superseded
 }
 
@@ -242,7 +267,10 @@ func (e *engine) end(b *groupBatch) {
 func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	key, at := e.events.describe(it)
 	e.mu.Lock()
-	b.headAttempts, b.headError, b.headKey = it.attempts, o.err, key
+	b.headAttempts, b.headError, b.headKey, b.unresolved = it.attempts, o.err, key, idempotency.Key{}
+	if o.kind != failed {
+		b.calledFor = 0
+	}
 	switch o.kind {
 	case handled:
 		e.stats.Handled++
@@ -250,6 +278,9 @@ func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 		e.stats.Duplicates++
 	case failed, failedForGood, unresolved, misconfigured:
 		e.stats.Failures++
+		if o.kind == unresolved {
+			b.unresolved = it.claim.key
+		}
 	case deferred:
 		e.stats.Deferred++
 	case busy:

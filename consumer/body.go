@@ -7,6 +7,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/snsbody"
 )
 
 // JSON returns a [Config].Decode for bodies without an envelope. It decodes the body as
@@ -37,32 +38,21 @@ func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], err
 // delivery. If a body is an SNS notification, the function `decode` gets the Message of the
 // notification. It gets any other body unchanged, so a queue may have both forms.
 func SNS[T any](decode func(body string) (sqsfifo.Envelope[T], error)) func(body string) (sqsfifo.Envelope[T], error) {
-	return func(body string) (sqsfifo.Envelope[T], error) { return decode(unwrapSNS(body)) }
-}
-
-// unwrapSNS returns the Message of an SNS notification, and any other body unchanged.
-func unwrapSNS(body string) string {
-	var n struct {
-		Type, MessageId, TopicArn string
-		Message                   *string
+	return func(body string) (sqsfifo.Envelope[T], error) {
+		message, _ := snsbody.Unwrap(body)
+		return decode(message)
 	}
-	if json.Unmarshal([]byte(body), &n) != nil || n.Type != "Notification" || n.TopicArn == "" || n.MessageId == "" || n.Message == nil {
-		return body
-	}
-	return *n.Message
 }
 
 // payloadOf returns the bytes for an event's fingerprint: the envelope's payload or,
 // without an envelope, the entire body. JSON becomes canonical, so the fingerprint does not
 // depend on the JSON encoder.
 func payloadOf(body string) []byte {
-	payload := []byte(unwrapSNS(body))
-	var e struct {
-		DedupeKey string          `json:"dedupe_key"`
-		Payload   json.RawMessage `json:"payload"`
-	}
-	if json.Unmarshal(payload, &e) == nil && e.DedupeKey != "" && e.Payload != nil {
-		payload = e.Payload
+	message, _ := snsbody.Unwrap(body)
+	payload := []byte(message)
+	var members map[string]json.RawMessage // exact names, unlike a struct
+	if json.Unmarshal(payload, &members) == nil && members["dedupe_key"] != nil && members["payload"] != nil {
+		payload = members["payload"]
 	}
 	if canonical, err := canonicaljson.Canonicalize(payload); err == nil {
 		return canonical

@@ -67,6 +67,31 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// The error for the body of an SNS notification names both remedies, whatever the decoder is,
+// and gives no advice for producers.
+func TestNotificationAdvice(t *testing.T) {
+	body := notification(t, envelope(t, "kfm", job{"a", 1}))
+	_, err := sqsfifo.DecodeEnvelope[job](body)
+	_, other := sqsfifo.Decoder[job]{Organization: "acme"}.Decode(body)
+	for _, err := range []error{err, other} {
+		var broken *sqsfifo.EnvelopeError
+		require.ErrorAs(t, err, &broken)
+		assert.NotEmpty(t, broken.Findings)
+		require.ErrorContains(t, err, "consumer.SNS")
+		require.ErrorContains(t, err, "raw message delivery")
+		assert.NotContains(t, err.Error(), "CanonicalizeStrict")
+	}
+	bubble(t, 0, func(w *world) {
+		_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.queue.URL()), MessageBody: &body, MessageGroupId: aws.String("a")})
+		require.NoError(w, err)
+		c := w.config(nil)
+		c.Decode = consumer.JSON(func(j job) string { return j.Group })
+		w.run(c, time.Minute)
+		require.Len(w, left(w.parking), 1)
+		assert.Contains(w, *left(w.parking)[0].Attributes[consumer.AttributeReason].StringValue, "consumer.SNS")
+	})
+}
+
 // An event arrives as an envelope and again inside an SNS notification. The second
 // message is a duplicate: only the payload determines the fingerprint.
 func TestNotificationIsDuplicate(t *testing.T) {

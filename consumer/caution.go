@@ -41,7 +41,7 @@ func (p *period) runs(now clock.Instant) bool { return now < p.until }
 // e.mu.
 func (e *engine) suspect(b *groupBatch, now clock.Instant) {
 	it := b.items[0]
-	it.suspicion = it.receives - e.givenUp[it.id()]
+	it.suspicion = it.receives - e.givenUp[it.id()].receives
 	if it.suspicion >= singleReceives {
 		e.single.extend(e, now)
 	}
@@ -107,6 +107,7 @@ func (e *engine) grant() {
 func (e *engine) begin(t *waiter) {
 	e.running++
 	e.setState(t.batch, stateHandling)
+	t.batch.calledAt = e.clock.Now()
 	close(t.granted)
 }
 

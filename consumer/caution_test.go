@@ -87,7 +87,7 @@ func TestOwnReceivesAreNoDeliveries(t *testing.T) {
 			}
 			return nil
 		})
-		c.MaxHold, c.Failure.Deliveries = time.Minute, 4
+		c.MaxHold, c.Failure.Deliveries, c.Failure.Attempts = time.Minute, 4, 100
 		_, stop := w.running(c)
 		time.Sleep(5*time.Minute + time.Second)
 		w.send("b", 1)

@@ -55,11 +55,11 @@ type Config[T any] struct {
 	// Store remembers handled keys. Without a Store each delivery is handled.
 	Store idempotency.Store
 
-	// Once is AtLeastOnce (the default) or AtMostOnce. It decides whether a message is
-	// handled again if an earlier attempt may have had its effect: the consumer crashed and
-	// left a claim without an outcome in the store, or the handler panicked or returned an
-	// [Unresolved] error. AtMostOnce needs Handle and a Store.
-	Once Once
+	// Guarantee is GuaranteeAtLeastOnce (the default) or GuaranteeAtMostOnce. It decides
+	// whether a message is handled again if an earlier attempt may have had its effect: the
+	// consumer crashed and left a claim without an outcome in the store, or the handler
+	// panicked or returned a [MaybeDone] error. GuaranteeAtMostOnce needs Handle and a Store.
+	Guarantee Guarantee
 
 	// Effect names the work of the handler, for example "send-invoice", in 1 to 128
 	// printable ASCII characters without a space. The name is part of each key in the
@@ -91,10 +91,19 @@ type Config[T any] struct {
 	// it has passed. The default is 60 s.
 	Visibility time.Duration
 
-	// MaxHold is the longest time for which the consumer keeps a message after its receive.
-	// When this time ends, the handler's context ends with [ErrHeldTooLong]. MaxHold is at
-	// least Visibility. The default and maximum is 11 h 55 min, because SQS allows 12
-	// hours.
+	// Timeout is the longest time for one call of the handler. The context of a longer call
+	// ends with [ErrTimeout], and the call is a failed attempt unless it returns nil. Timeout
+	// is at most MaxHold. The default is a third of MaxHold.
+	Timeout time.Duration
+
+	// MaxHold is the longest time that the handler may take for one message in this process,
+	// in all its failed calls. The pauses between them do not count. When the time ends, so
+	// does the handler's context, with [ErrHeldTooLong], and the messages of the group become
+	// visible to other processes.
+	//
+	// MaxHold is at least Visibility. The default is 15 min. The maximum is 11 h 55 min. This
+	// is also the longest time from the receive of a message to its delete, because SQS
+	// allows 12 hours; it includes the pauses, and the time of a blocked group.
 	MaxHold time.Duration
 
 	// Wait is the duration of a receive's long poll, in whole seconds from 1 to 20. The
@@ -110,7 +119,7 @@ type Config[T any] struct {
 	Failure Failure
 
 	// Probe reports whether the effect of a message happened. It is called if the store has
-	// no outcome after a crash or an [Unresolved] error. Only [AtMostOnce] permits Probe.
+	// no outcome after a crash or an [MaybeDone] error. Only [GuaranteeAtMostOnce] permits Probe.
 	//
 	// If Probe returns an error, it is called again after a back-off. Without Probe,
 	// Failure.Unresolved applies.
@@ -125,7 +134,7 @@ type Config[T any] struct {
 //
 // A nil error says that the effect is durable.
 //
-// [Permanent], [Defer], [NotDone] and [Unresolved] wrap an error to say more about the
+// [Permanent], [Defer], [NotDone] and [MaybeDone] wrap an error to say more about the
 // outcome. After any other error the message is attempted again.
 //
 // A panic is an error of type [*PanicError].
@@ -141,17 +150,17 @@ type TxStore interface {
 	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
 }
 
-// Once decides whether a message is handled again if an earlier attempt may have had its
+// Guarantee decides whether a message is handled again if an earlier attempt may have had its
 // effect, for example because the consumer crashed during the attempt.
-type Once uint8
+type Guarantee uint8
 
 const (
-	// AtLeastOnce handles the message again: an effect may happen twice.
-	AtLeastOnce Once = iota
+	// GuaranteeAtLeastOnce handles the message again: an effect may happen twice.
+	GuaranteeAtLeastOnce Guarantee = iota
 
-	// AtMostOnce does not handle the message again, so an effect happens at most once.
+	// GuaranteeAtMostOnce does not handle the message again, so an effect happens at most once.
 	// [Config].Probe or [Failure].Unresolved decides about the message.
-	AtMostOnce
+	GuaranteeAtMostOnce
 )
 
 // Action is the fate of an unhandled message. The zero value is invalid.
@@ -163,7 +172,9 @@ const (
 	ActionPark Action = iota + 1
 
 	// ActionBlock keeps the failed message and its group, without further attempts, until a
-	// call of [Consumer.Retry] or [Consumer.ParkHead].
+	// call of [Consumer.Retry] or [Consumer.ParkHead]. SQS ends each hold after 12 hours. If
+	// this process receives the message again, it blocks it at once. Another process does
+	// not know of the failures, and makes attempts of its own.
 	ActionBlock
 
 	// ActionSkip logs and deletes the message. The group continues.
@@ -222,8 +233,14 @@ type Failure struct {
 	// wait doubles with each failure, up to MaxBackoff. The defaults are 1 s and 1 min.
 	FirstBackoff, MaxBackoff time.Duration
 
+	// Backoff, if set, returns the wait after a failed attempt, at least a millisecond. The
+	// parameter attempts is the number of failed calls for the message, and err is the error
+	// of the last one. FirstBackoff and MaxBackoff apply to all other waits, and if Backoff
+	// panics.
+	Backoff func(attempts int, err error) time.Duration
+
 	// Unresolved is the action for a message whose effect may have happened (only with
-	// [AtMostOnce]). The default is ActionBlock, because the other actions break the order.
+	// [GuaranteeAtMostOnce]). The default is ActionBlock, because the other actions break the order.
 	Unresolved Action
 }
 
@@ -251,6 +268,7 @@ func invalid(field, rule string, args ...any) error {
 const (
 	mib            = 1 << 20
 	longestHold    = 12*time.Hour - 5*time.Minute
+	defaultHold    = 15 * time.Minute
 	leastVisible   = 6 * time.Second
 	mostVisible    = 11 * time.Hour
 	defaultKeep    = 30 * 24 * time.Hour
@@ -270,7 +288,8 @@ func (c *Config[T]) setDefaults() {
 	or(&c.Messages, max(100, 10*c.Groups))
 	or(&c.Bytes, 128*mib)
 	or(&c.Visibility, time.Minute)
-	or(&c.MaxHold, longestHold)
+	or(&c.MaxHold, max(defaultHold, c.Visibility))
+	or(&c.Timeout, c.MaxHold/3)
 	or(&c.Wait, 20*time.Second)
 	or(&c.Shutdown, 25*time.Second)
 	or(&c.Failure.Attempts, 5)
@@ -298,12 +317,12 @@ func (c *Config[T]) validate() error {
 		_, tx := c.Store.(TxStore)
 		check(c.DB != nil, "DB", "nil; HandleTx needs the database of the effect")
 		check(tx, "Store", "%T does not implement TxStore; HandleTx needs a store over DB, for example one of package sqlstore", c.Store)
-		check(c.Once == AtLeastOnce, "Once", "AtMostOnce beside HandleTx; a transaction leaves no claim without an outcome")
+		check(c.Guarantee == GuaranteeAtLeastOnce, "Guarantee", "AtMostOnce beside HandleTx; a transaction leaves no claim without an outcome")
 	default:
 		check(c.DB == nil, "DB", "set without HandleTx")
 	}
-	check(c.Once <= AtMostOnce, "Once", "unknown value; use AtLeastOnce or AtMostOnce")
-	check(c.Once == AtLeastOnce || c.Store != nil, "Once", "AtMostOnce without a Store; set Store")
+	check(c.Guarantee <= GuaranteeAtMostOnce, "Guarantee", "unknown value; use GuaranteeAtLeastOnce or GuaranteeAtMostOnce")
+	check(c.Guarantee == GuaranteeAtLeastOnce || c.Store != nil, "Guarantee", "AtMostOnce without a Store; set Store")
 	if err := (idempotency.Key{Scope: "x", Operation: c.Effect, Value: "x"}).Check(); err != nil {
 		check(false, "Effect", "%v", err)
 	}
@@ -314,9 +333,10 @@ func (c *Config[T]) validate() error {
 	check(c.Bytes >= int64(c.PerReceive)*mib, "Bytes", "%d, want at least 1 MiB for each of PerReceive = %d messages", c.Bytes, c.PerReceive)
 	check(c.Visibility >= leastVisible && c.Visibility <= mostVisible && c.Visibility%time.Second == 0, "Visibility", "%v, want whole seconds from %v to %v", c.Visibility, leastVisible, mostVisible)
 	check(c.MaxHold >= c.Visibility && c.MaxHold <= longestHold, "MaxHold", "%v, want Visibility to %v", c.MaxHold, longestHold)
+	check(c.Timeout > 0 && c.Timeout <= c.MaxHold, "Timeout", "%v, want more than 0 and at most MaxHold = %v", c.Timeout, c.MaxHold)
 	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0, "Wait", "%v, want whole seconds from 1s to 20s", c.Wait)
 	check(c.Shutdown >= time.Second, "Shutdown", "%v, want at least 1s", c.Shutdown)
-	check(c.Probe == nil || c.Once == AtMostOnce, "Probe", "set without AtMostOnce; no other message is unresolved")
+	check(c.Probe == nil || c.Guarantee == GuaranteeAtMostOnce, "Probe", "set without GuaranteeAtMostOnce; no other message is unresolved")
 	errs = append(errs, c.Failure.validate(c.QueueURL)...)
 	return errors.Join(errs...)
 }

@@ -28,7 +28,7 @@ func TestConfigErrors(t *testing.T) {
 		"Handle":     func(c *consumer.Config[job]) { c.Handle = nil },
 		"DB":         func(c *consumer.Config[job]) { c.DB = &sql.DB{} },
 		"Store":      func(c *consumer.Config[job]) { c.Handle, c.HandleTx, c.DB = nil, handleTx, &sql.DB{} },
-		"Once":       func(c *consumer.Config[job]) { c.Once = consumer.AtMostOnce },
+		"Guarantee":  func(c *consumer.Config[job]) { c.Guarantee = consumer.GuaranteeAtMostOnce },
 		"Effect":     func(c *consumer.Config[job]) { c.Effect = "a b" },
 		"KeepKeys":   func(c *consumer.Config[job]) { c.KeepKeys = time.Hour },
 		"Groups":     func(c *consumer.Config[job]) { c.Groups, c.Messages = -1, 100 },
@@ -36,6 +36,7 @@ func TestConfigErrors(t *testing.T) {
 		"Messages":   func(c *consumer.Config[job]) { c.Messages = 9 },
 		"Bytes":      func(c *consumer.Config[job]) { c.Bytes = 1 << 20 },
 		"Visibility": func(c *consumer.Config[job]) { c.Visibility = 1500 * time.Millisecond },
+		"Timeout":    func(c *consumer.Config[job]) { c.Timeout = time.Hour },
 		"MaxHold":    func(c *consumer.Config[job]) { c.MaxHold = 12 * time.Hour },
 		"Wait":       func(c *consumer.Config[job]) { c.Wait = 21 * time.Second },
 		"Shutdown":   func(c *consumer.Config[job]) { c.Shutdown = time.Millisecond },
@@ -94,7 +95,7 @@ func TestPreflight(t *testing.T) {
 		}, notes: 1},
 		{name: "block beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) { c.Failure.Action = consumer.ActionBlock }, problem: "redrive policy"},
 		{name: "at most once beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) {
-			c.Store, c.Once = &idempotency.Memory{}, consumer.AtMostOnce
+			c.Store, c.Guarantee = &idempotency.Memory{}, consumer.GuaranteeAtMostOnce
 		}, problem: "redrive policy"},
 		{name: "block", change: func(_ *world, c *consumer.Config[job]) { c.Failure.Action = consumer.ActionBlock }},
 		{name: "no such queue", change: func(_ *world, c *consumer.Config[job]) { c.QueueURL += "x.fifo" }, problem: "read the attributes"},

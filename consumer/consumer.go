@@ -111,13 +111,6 @@ func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }
 
-// Retry calls the handler immediately for the first message of a sleeping or blocked group.
-// A sleeping group waits for its next attempt, and a blocked group for an operator.
-//
-// For a blocked group the count of attempts starts again. Retry returns [ErrNotBlocked] if
-// this process has no such group.
-func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
-
 // ParkHead parks the first message of a sleeping or blocked group (see [Consumer.Retry]).
 // It waits until the message is parked or ctx ends. The group then continues. ParkHead
 // needs Failure.ParkingQueue.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 func (e *engine) snapshot() Stats {
@@ -32,7 +34,7 @@ func (e *engine) blocked() []BlockedGroup {
 		it := b.items[0]
 		out = append(out, BlockedGroup{
 			Group: b.group, MessageID: it.id(), Key: b.headKey, Attempts: b.headAttempts, Receives: it.receives, Cause: b.headError,
-			Since: b.headSince, Messages: len(b.items), Blocked: b.state == stateBlocked,
+			Since: b.headSince, Messages: len(b.items), Blocked: b.state == stateBlocked, NoRoom: b.state == stateBlocked && e.stats.NoRoom,
 		})
 	}
 	e.mu.Unlock()
@@ -79,6 +81,18 @@ func (e *engine) resting(group string) (*groupBatch, error) {
 		return nil, fmt.Errorf("%w: %q", ErrNotBlocked, group)
 	}
 	return runs[0], nil
+}
+
+// unresolvedKey returns the key of a blocked group's first message if the store has no outcome
+// for it, else a zero key.
+func (e *engine) unresolvedKey(group string) idempotency.Key {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b, err := e.resting(group)
+	if err != nil {
+		return idempotency.Key{}
+	}
+	return b.unresolved
 }
 
 func (e *engine) retry(group string) error {

@@ -41,15 +41,15 @@
 // after a redrive, and a producer may store an event twice. Without a store every delivery
 // is handled. With [Config].Store a delivery whose key has a recorded success is deleted
 // without a call of the handler. A crash between the effect and its record leaves a claim
-// without an outcome. [Config].Once then chooses: the effect may happen twice
-// ([AtLeastOnce]), or the message waits for an operator ([AtMostOnce]). Only
+// without an outcome. [Config].Guarantee then chooses: the effect may happen twice
+// ([GuaranteeAtLeastOnce]), or the message waits for an operator ([GuaranteeAtMostOnce]). Only
 // [Config].HandleTx makes the effect happen once: claim, effect and record are one
 // transaction.
 //
 // # Contexts
 //
-// The context of a handler ends when the consumer loses the message ([ErrLost]), holds
-// it for the longest allowed time ([ErrHeldTooLong]) or shuts down ([ErrShutdown]);
-// context.Cause returns the reason. Two handlers of a group never overlap if every
+// The context of a handler ends when the call has taken [Config].Timeout ([ErrTimeout]), all
+// calls for the message have taken [Config].MaxHold ([ErrHeldTooLong]), the consumer loses the
+// message ([ErrLost]) or shuts down ([ErrShutdown]); context.Cause returns the reason. Two handlers of a group never overlap if every
 // handler returns when its context ends.
 package consumer

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/snsbody"
 )
 
 // These errors are the causes with which a handler's context ends. context.Cause returns
@@ -15,8 +16,11 @@ var (
 	// ErrLost: SQS has given the message to another consumer, or may do so soon.
 	ErrLost = errors.New("consumer: the message is lost: its visibility timeout ended or was changed elsewhere")
 
-	// ErrHeldTooLong: the consumer has held the message for Config.MaxHold, the longest
-	// allowed time.
+	// ErrTimeout: the call of the handler has taken Config.Timeout.
+	ErrTimeout = errors.New("consumer: the call of the handler took longer than Config.Timeout")
+
+	// ErrHeldTooLong: the calls of the handler for the message have taken Config.MaxHold, or
+	// the consumer has held the message for 11 h 55 min.
 	ErrHeldTooLong = errors.New("consumer: the message was held for the longest allowed time")
 
 	// ErrShutdown: the consumer shuts down, and the time for handlers has passed. This time
@@ -46,13 +50,13 @@ func Permanent(err error) error { return wrap(err, failedForGood, 0) }
 // counts as an attempt. NotDone returns nil for a nil error.
 func NotDone(err error) error { return wrap(err, failed, 0) }
 
-// Unresolved wraps a handler error to say that the handler's effect may have happened, for
-// example after the timeout of a payment. Unresolved returns nil for a nil error.
+// MaybeDone wraps a handler error to say that the handler's effect may have happened, for
+// example after the timeout of a payment. MaybeDone returns nil for a nil error.
 //
-// With [AtMostOnce], the handler is not called again: see Config.Probe and
-// Failure.Unresolved. With [AtLeastOnce], the handler is called again, as after an
+// With [GuaranteeAtMostOnce], the handler is not called again: see Config.Probe and
+// Failure.Unresolved. With [GuaranteeAtLeastOnce], the handler is called again, as after an
 // unwrapped error.
-func Unresolved(err error) error { return wrap(err, unresolved, 0) }
+func MaybeDone(err error) error { return wrap(err, unresolved, 0) }
 
 // Defer wraps a handler error that must not count as an attempt. The group pauses for the
 // duration d, at least a millisecond, before the next call. Defer returns nil for a nil
@@ -94,7 +98,7 @@ func wrap(err error, k kind, after time.Duration) error {
 }
 
 // PanicError is a panic of a function of [Config], of a store or of the client. The consumer
-// treats the panic of a handler like an error wrapped by [Unresolved]. A handler's error whose
+// treats the panic of a handler like an error wrapped by [MaybeDone]. A handler's error whose
 // method Error panics, such as a nil pointer in an interface, is a PanicError, too.
 type PanicError struct {
 	Value string
@@ -109,9 +113,7 @@ var errExited = errors.New("consumer: a function of the caller called runtime.Go
 // notificationError is the error of a decoder for the body of an SNS notification.
 type notificationError struct{ err error }
 
-func (e *notificationError) Error() string {
-	return "consumer: the body is an SNS notification; set Config.Decode to consumer.SNS(decode), or turn on raw message delivery for the subscription"
-}
+func (e *notificationError) Error() string { return "consumer: " + snsbody.Advice }
 func (e *notificationError) Unwrap() error { return e.err }
 
 // isOtherOrganization reports whether the decoder is configured for another organization
@@ -133,6 +135,16 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("consumer: SQS refuses %s (%s); check the queue and the permissions: %v", e.Operation, e.Code, e.Err)
 }
 func (e *DeniedError) Unwrap() error { return e.Err }
+
+// QueueError says why a queue does not fit a consumer.
+type QueueError struct {
+	QueueURL string
+	Problems []string // what is wrong, and how to correct it
+}
+
+func (e *QueueError) Error() string {
+	return fmt.Sprintf("consumer: queue %s does not fit: %s", e.QueueURL, strings.Join(e.Problems, "; "))
+}
 
 // ShutdownError reports an incomplete shutdown. The fields Running and Unreleased name
 // groups with undeleted messages. SQS delivers these messages again when their visibility

@@ -368,7 +368,7 @@ func TestPanic(t *testing.T) {
 func TestQualifiedErrors(t *testing.T) {
 	cause := errors.New("cause")
 	for _, wrap := range []func(error) error{
-		consumer.Permanent, consumer.NotDone, consumer.Unresolved, func(err error) error { return consumer.Defer(err, 0) },
+		consumer.Permanent, consumer.NotDone, consumer.MaybeDone, func(err error) error { return consumer.Defer(err, 0) },
 	} {
 		assert.NoError(t, wrap(nil))
 		assert.ErrorIs(t, wrap(cause), cause)

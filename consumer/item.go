@@ -29,7 +29,8 @@ type item struct {
 	decoded   bool      // the body has been decoded, or cannot be
 	key       string    // see Config.Key; empty if the body cannot be decoded
 	eventTime time.Time // see Envelope.EventTime
-	attempts  int       // calls of the handler
+	attempts  int       // failed calls of the handler in this process
+	blocked   error     // why the message blocked its group in this process, or nil
 	claim     claim
 
 	// engine.mu guards the following fields.
@@ -47,6 +48,7 @@ type item struct {
 type claim struct {
 	// only the goroutine of the item's batch uses token and the next two fields
 	token      idempotency.Token
+	key        idempotency.Key // of the last claim
 	repeated   bool
 	unrecorded bool // the handler succeeded, and the store has not recorded it yet
 
@@ -117,13 +119,16 @@ type groupBatch struct {
 	// engine.mu guards the following fields.
 	items        []*item // the first is the head of the group
 	state        state
-	headSince    time.Time // when the first message became the head
-	headError    error     // error of the head's last attempt, or nil
-	headKey      string    // dedupe key of the head, known after its first attempt
-	headAttempts int       // calls of the handler for the head
-	superseded   bool      // the group has a newer batch, so this batch must end early
-	suspect      bool      // the first message is a suspect (see caution), not yet handled
-	suspectRuns  bool      // the suspect's handler runs
+	headSince    time.Time       // when the first message became the head
+	headError    error           // error of the head's last attempt, or nil
+	headKey      string          // dedupe key of the head, known after its first attempt
+	unresolved   idempotency.Key // key of a head without an outcome in the store, else zero
+	headAttempts int             // calls of the handler for the head
+	calledAt     clock.Instant   // start of the handler's last call for the head
+	calledFor    time.Duration   // earlier failed calls for the head
+	superseded   bool            // the group has a newer batch, so this batch must end early
+	suspect      bool            // the first message is a suspect (see caution), not yet handled
+	suspectRuns  bool            // the suspect's handler runs
 }
 
 // operatorRequest is a call of Retry or ParkHead for a batch that waits for its next

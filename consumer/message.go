@@ -27,7 +27,7 @@ type Message[T any] struct {
 	// SentAt is when SQS accepted the message; a move to a dead-letter queue keeps it.
 	SentAt time.Time
 
-	// Attempt counts the calls of the handler for this delivery, from 1.
+	// Attempt counts the calls of the handler for the message in this process, from 1.
 	Attempt int
 
 	// Receives is SQS's approximate receive count, at least 1.

@@ -149,7 +149,7 @@ func TestLongHandler(t *testing.T) {
 				return context.Cause(ctx)
 			}
 		})
-		c.Visibility = 30 * time.Second
+		c.Visibility, c.MaxHold, c.Timeout = 30*time.Second, 8*time.Hour, 3*time.Hour
 		_, stopOther := w.running(c)
 		w.run(c, 5*time.Hour)
 		require.NoError(w, stopOther())
@@ -182,7 +182,7 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 			w.queue.ClearFaults()
 			return ctx.Err()
 		})
-		c.Visibility = 30 * time.Second
+		c.Visibility, c.MaxHold, c.Timeout = 30*time.Second, 8*time.Hour, 3*time.Hour
 		_, stopOther := w.running(c)
 		running := w.run(c, time.Hour)
 		require.NoError(w, stopOther())
@@ -191,28 +191,6 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 		assert.LessOrEqual(w, second.Sub(lost), 10*time.Second)
 		assert.Equal(w, []string{"a1", "a2"}, w.done)
 		assert.GreaterOrEqual(w, running.Stats().Lost, int64(0))
-	})
-}
-
-// At the end of Config.MaxHold the handler's context ends with ErrHeldTooLong. The
-// consumer keeps below SQS's limit of 12 hours, so no message is lost.
-func TestHeldTooLong(t *testing.T) {
-	bubble(t, 0, func(w *world) {
-		w.send("a", 1)
-		began := time.Now()
-		c := w.config(func(ctx context.Context, m consumer.Message[job]) error {
-			if m.Receives > 1 {
-				return nil
-			}
-			<-ctx.Done()
-			assert.ErrorIs(w, context.Cause(ctx), consumer.ErrHeldTooLong)
-			assert.Equal(w, 11*time.Hour+55*time.Minute, time.Since(began).Round(time.Minute))
-			return ctx.Err()
-		})
-		running := w.run(c, 13*time.Hour)
-		assert.Equal(w, []string{"a1"}, w.done)
-		assert.Zero(w, running.Stats().Lost)
-		assert.Equal(w, 2, mostReceives(w.queue))
 	})
 }
 

@@ -2,8 +2,8 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
@@ -13,22 +13,13 @@ import (
 // a smaller limit, a few crashes move healthy messages to the dead-letter queue.
 const safeReceiveCount = 10
 
-// QueueError says why a queue does not fit a consumer.
-type QueueError struct {
-	QueueURL string
-	Problems []string // what is wrong, and how to correct it
-}
-
-func (e *QueueError) Error() string {
-	return fmt.Sprintf("consumer: queue %s does not fit: %s", e.QueueURL, strings.Join(e.Problems, "; "))
-}
-
 // Preflight checks the queue and the parking queue, if any. It returns a [*QueueError] if
 // the consumer cannot keep its guarantees with these queues. For example, ActionBlock
 // cannot be combined with a redrive policy: SQS would move the blocked message to the
 // dead-letter queue. [Report].Notes has less serious findings.
 //
-// Call Preflight before Run. It needs the permission sqs:GetQueueAttributes. With
+// Call Preflight before Run. It receives no message, because a receive raises the receive
+// count; after Run has ended with a [*QueueError], it returns the same problems. It needs the permission sqs:GetQueueAttributes. With
 // sqs:ListDeadLetterSourceQueues it also notes that the queue is a dead-letter queue.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	e := c.engine
@@ -41,7 +32,12 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	if !r.FIFO {
 		problems = append(problems, "not a FIFO queue; create a new one (a queue's type is fixed)")
 	}
-	blocks := c.config.Failure.Action == ActionBlock || c.config.Once == AtMostOnce && c.config.Failure.Unresolved == ActionBlock
+	e.mu.Lock()
+	if broken := (*QueueError)(nil); errors.As(e.failure, &broken) {
+		problems = append(problems, broken.Problems...)
+	}
+	e.mu.Unlock()
+	blocks := c.config.Failure.Action == ActionBlock || c.config.Guarantee == GuaranteeAtMostOnce && c.config.Failure.Unresolved == ActionBlock
 	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case r.DeadLetterQueue == "":

@@ -104,6 +104,9 @@ func (e *engine) takeIn(messages []types.Message, started clock.Instant, n int) 
 		it.batch = b
 		b.items = append(b.items, it)
 	}
+	if byGroup[""] != nil {
+		e.fail(&QueueError{e.queueURL, []string{"a received message has no MessageGroupId, so its order is unknown; a FIFO queue of SQS returns the ID, so the emulator or the wrapper of the client must pass on system attributes (MessageSystemAttributeNames)"}})
+	}
 	e.watch.Received(e.base, len(messages))
 	e.mu.Lock()
 	defer e.mu.Unlock()

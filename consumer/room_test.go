@@ -1,9 +1,11 @@
 package consumer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -53,23 +55,30 @@ func TestBlockedGroupsLeaveRoom(t *testing.T) {
 	}
 }
 
-// Blocked groups fill the limit of messages. Stats say so.
+// Blocked groups fill the limit of messages. Stats, Blocked and the log say so.
 func TestNoRoom(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(func(context.Context, consumer.Message[job]) error { return consumer.Permanent(errors.New("bad")) })
 		c.Failure.Action, c.PerReceive, c.Messages = consumer.ActionBlock, 1, 2
+		var log bytes.Buffer
+		c.Telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		defer func() { assert.Contains(w, log.String(), "the consumer receives nothing") }()
 		for g := range 3 {
 			w.send(fmt.Sprint("g", g, "-"), 1)
 		}
 		running, stop := w.running(c)
 		time.Sleep(time.Minute)
 		assert.True(w, running.Stats().NoRoom)
+		for _, g := range running.Blocked() {
+			assert.True(w, g.NoRoom)
+		}
 		require.NoError(w, running.ParkHead(w.Context(), running.Blocked()[0].Group, running.Blocked()[0].MessageID))
 		time.Sleep(time.Minute)
 		assert.True(w, running.Stats().NoRoom)
 		require.NoError(w, running.ParkHead(w.Context(), running.Blocked()[0].Group, running.Blocked()[0].MessageID))
 		time.Sleep(time.Minute)
 		assert.False(w, running.Stats().NoRoom)
+		assert.False(w, running.Blocked()[0].NoRoom)
 		require.NoError(w, stop())
 	})
 }

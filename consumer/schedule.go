@@ -29,6 +29,9 @@ func (e *engine) acquire(b *groupBatch) bool {
 	default:
 		e.waiting = slices.DeleteFunc(e.waiting, func(other *waiter) bool { return other == t })
 	}
+	if b.calledFor >= e.maxHold {
+		b.cancel(ErrHeldTooLong)
+	}
 	if granted && b.ctx.Err() == nil && !e.isClosing() {
 		return true
 	}
@@ -44,6 +47,7 @@ func (e *engine) acquire(b *groupBatch) bool {
 func (e *engine) yield(b *groupBatch, s state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	b.calledFor += e.clock.Now().Sub(b.calledAt)
 	e.handlerEnded(b)
 	e.setState(b, s)
 	e.grant()

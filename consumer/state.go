@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -98,7 +99,7 @@ func newEngine(s settings, client Client, events processor, watch *observe.Consu
 	e := &engine{
 		settings: s, client: client, events: events, watch: watch, log: log, clock: clock.New(),
 		closing: make(chan struct{}), dead: make(chan struct{}), failed: make(chan struct{}), idle: make(chan struct{}),
-		batches: map[*groupBatch]struct{}{}, byGroup: map[string][]*groupBatch{},
+		batches: map[*groupBatch]struct{}{}, byGroup: map[string][]*groupBatch{}, deletions: deletions{unreleased: map[string]clock.Instant{}},
 	}
 	e.cond = sync.NewCond(&e.mu)
 	if s.rules.ParkingQueue != "" {
@@ -179,7 +180,14 @@ type caution struct {
 	suspectsRunning int  // running handlers of suspects
 	aloneRuns       bool // the only running handler is of a suspect near the limit
 
-	givenUp map[string]int // own receives of messages that this process gave up, by message ID
+	givenUp map[string]past // messages that this process gave up, by message ID
+}
+
+// past is what this process did to a message that it gave up.
+type past struct {
+	receives int
+	attempts int   // see item
+	blocked  error // see item
 }
 
 // period is a limited time of caution.
@@ -243,7 +251,7 @@ type deletions struct {
 	queue      []*deletion
 	deleting   int // DeleteMessageBatch calls under way
 	timer      *time.Timer
-	unreleased []string // groups with messages whose release SQS did not confirm
+	unreleased map[string]clock.Instant // groups with messages whose release SQS did not confirm: end of the visibility timeouts
 }
 
 // deletion is one message that waits for its delete.
@@ -308,14 +316,17 @@ func (e *engine) logItem(level slog.Level, message string, it *item, attributes 
 	e.log.Add(level, message, append(about, attributes...)...)
 }
 
-// mostGivenUp limits the size of caution.givenUp.
+// mostGivenUp limits the size of caution.givenUp, without blocked messages.
 const mostGivenUp = 10_000
 
 // noteGivenUp records that this process gives up a message without a crash. The message's
-// next receive is then no sign of a crash. The caller holds e.mu.
+// next receive is then no sign of a crash, and continues its attempts. The caller holds e.mu.
 func (e *engine) noteGivenUp(it *item) {
-	if e.givenUp == nil || len(e.givenUp) >= mostGivenUp {
-		e.givenUp = map[string]int{}
+	if e.givenUp == nil {
+		e.givenUp = map[string]past{}
 	}
-	e.givenUp[it.id()]++
+	if len(e.givenUp) >= mostGivenUp {
+		maps.DeleteFunc(e.givenUp, func(_ string, p past) bool { return p.blocked == nil })
+	}
+	e.givenUp[it.id()] = past{e.givenUp[it.id()].receives + 1, it.attempts, it.blocked}
 }

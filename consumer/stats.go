@@ -17,8 +17,8 @@ type Stats struct {
 	TimesBlocked    int64 // times that a group was blocked
 	Deleted         int64
 	DeleteRetries   int64
-	// Released counts messages made visible again, at a shutdown or after the loss of an
-	// earlier message of the group.
+	// Released counts messages that SQS made visible again at the request of the consumer, at
+	// a shutdown or after the loss of an earlier message of the group.
 	Released int64
 	// Lost counts messages whose visibility timeout ended, or nearly ended, before their
 	// delete was confirmed.
@@ -53,4 +53,8 @@ type BlockedGroup struct {
 	// Blocked is true if the group waits for an operator. If it is false, the group waits
 	// for its next attempt.
 	Blocked bool
+
+	// NoRoom is [Stats].NoRoom for a blocked group: the consumer receives nothing until some
+	// of the blocked groups are retried or parked.
+	NoRoom bool
 }

@@ -105,20 +105,20 @@ func (s *brokenStore) Finish(ctx context.Context, ref idempotency.Ref, e idempot
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// The consumer crashes after the effect and before the store records it. With AtLeastOnce
-// the effect happens again. With AtMostOnce the message is unresolved until a probe
+// The consumer crashes after the effect and before the store records it. With GuaranteeAtLeastOnce
+// the effect happens again. With GuaranteeAtMostOnce the message is unresolved until a probe
 // decides.
 func TestCrashAfterEffect(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		once    consumer.Once
+		once    consumer.Guarantee
 		probe   func(context.Context, consumer.Message[job]) (bool, error)
 		effects int64
 		left    int
 	}{
-		{"at least once", consumer.AtLeastOnce, nil, 2, 0},
-		{"at most once", consumer.AtMostOnce, nil, 1, 2},
-		{"at most once, probed", consumer.AtMostOnce, func(_ context.Context, m consumer.Message[job]) (bool, error) { return m.Payload.N == 1, nil }, 1, 0},
+		{"at least once", consumer.GuaranteeAtLeastOnce, nil, 2, 0},
+		{"at most once", consumer.GuaranteeAtMostOnce, nil, 1, 2},
+		{"at most once, probed", consumer.GuaranteeAtMostOnce, func(_ context.Context, m consumer.Message[job]) (bool, error) { return m.Payload.N == 1, nil }, 1, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, 0, func(w *world) {
@@ -133,7 +133,7 @@ func TestCrashAfterEffect(t *testing.T) {
 					assert.True(w, m.Repeated)
 					return nil
 				})
-				c.Store, c.Once, c.Probe = &idempotency.Memory{}, tc.once, tc.probe
+				c.Store, c.Guarantee, c.Probe = &idempotency.Memory{}, tc.once, tc.probe
 				w.send("a", 1, 2)
 				p := w.start(c)
 				<-p.ended
@@ -148,20 +148,20 @@ func TestCrashAfterEffect(t *testing.T) {
 	}
 }
 
-// With AtMostOnce, a handler is not called again after an error that leaves its effect
+// With GuaranteeAtMostOnce, a handler is not called again after an error that leaves its effect
 // unknown.
 func TestUnresolved(t *testing.T) {
 	bubble(t, 0, func(w *world) {
-		c := w.config(failing(1, consumer.Unresolved(errors.New("timeout"))))
-		c.Store, c.Once = &idempotency.Memory{}, consumer.AtMostOnce
+		c := w.config(failing(1, consumer.MaybeDone(errors.New("timeout"))))
+		c.Store, c.Guarantee = &idempotency.Memory{}, consumer.GuaranteeAtMostOnce
 		w.send("a", 1, 2)
 		running, stop := w.running(c)
 		time.Sleep(time.Hour)
 		assert.Equal(w, []string{"a1"}, w.noted(&w.calls))
 		require.Len(w, running.Blocked(), 1)
-		require.NoError(w, running.Retry("a"))
+		require.Error(w, running.Retry("a"), "still unresolved")
 		time.Sleep(time.Hour)
-		assert.Equal(w, []string{"a1"}, w.noted(&w.calls), "still unresolved")
+		assert.Equal(w, []string{"a1"}, w.noted(&w.calls))
 		require.NoError(w, running.ParkHead(w.Context(), "a", running.Blocked()[0].MessageID))
 		time.Sleep(time.Minute)
 		assert.Equal(w, []string{"a2"}, w.noted(&w.done))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -27,7 +28,7 @@ const checkEvery = time.Second
 
 // heartbeat extends each visibility timeout whenever a third of it has passed, and marks
 // messages as lost whose timeout ends soon. It also extends the leases of claims, and cancels
-// batches held for maxHold. It runs until the channel `stop` is closed.
+// batches held for too long. It runs until the channel `stop` is closed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()
@@ -68,7 +69,11 @@ func (e *engine) startDueExtensions(now clock.Instant) (next clock.Instant) {
 		if b.state == stateEnding {
 			continue
 		}
-		if over := b.received.Add(e.maxHold); now >= over {
+		over := b.received.Add(longestHold)
+		if b.state == stateHandling {
+			over = min(over, b.calledAt.Add(e.maxHold-b.calledFor))
+		}
+		if now >= over {
 			b.cancel(ErrHeldTooLong)
 		} else {
 			sooner(over)
@@ -261,11 +266,14 @@ func (e *engine) release(b *groupBatch, from int) {
 	// In a shutdown, first wait for all receives. An interrupted receive is repeated, and
 	// could return the messages released here.
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items[from:], func(it *item) bool { return it.changing || it.deleting }) {
-		if e.stopped || isClosed(e.dead) {
-			e.mu.Unlock()
-			return
+		if isClosed(e.dead) {
+			break
 		}
 		e.cond.Wait()
+	}
+	if isClosed(e.dead) { // the time of the shutdown is over: no call may begin
+		e.mu.Unlock()
+		return
 	}
 	var left []*item
 	for _, it := range slices.Backward(b.items[from:]) {
@@ -283,12 +291,16 @@ func (e *engine) release(b *groupBatch, from int) {
 		var again []*item
 		e.mu.Lock()
 		for i, it := range left {
-			if results[i] == noAnswer {
+			switch results[i] {
+			case noAnswer:
 				again = append(again, it)
-			} else {
+				continue
+			case changed:
 				e.stats.Released++
-				e.drop(it)
+			default:
+				e.markLost(it)
 			}
+			e.drop(it)
 		}
 		e.mu.Unlock()
 		left = again
@@ -298,7 +310,9 @@ func (e *engine) release(b *groupBatch, from int) {
 	}
 	if len(left) > 0 {
 		e.mu.Lock()
-		e.unreleased = append(e.unreleased, b.group)
+		now := e.clock.Now()
+		maps.DeleteFunc(e.unreleased, func(_ string, until clock.Instant) bool { return until <= now })
+		e.unreleased[b.group] = now.Add(e.visibility)
 		e.mu.Unlock()
 	}
 }

@@ -99,8 +99,12 @@ func (e *engine) awaitCalls() {
 // unreleasedError returns a [*ShutdownError], or nil if no handler runs and no group has
 // unreleased messages. The caller holds e.mu.
 func (e *engine) unreleasedError() error {
-	var running []string
-	left := slices.Clone(e.unreleased)
+	var running, left []string
+	for group, until := range e.unreleased {
+		if e.clock.Now() < until {
+			left = append(left, group)
+		}
+	}
 	for r := range e.batches {
 		if r.state == stateHandling {
 			running = append(running, r.group)

@@ -141,6 +141,7 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	}
 	receiver, err := consumer.New(c.Client, consumer.Config[string]{
 		QueueURL: c.QueueURL, Groups: cmp.Or(c.InFlight, 64), Visibility: 30 * time.Second, Handle: r.handle,
+		Timeout: 11 * time.Hour, MaxHold: 11 * time.Hour, // the producer decides how long it tries
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},

@@ -23,6 +23,7 @@ type consumeCmd struct {
 	Attempts     int           `default:"5" placeholder:"N" help:"Runs of COMMAND for a message before --on-failure (default ${default})."`
 	Deliveries   int           `placeholder:"N" help:"With --on-failure park or block: most deliveries of a message; above them --on-failure applies without a run (default: no limit). Shutdowns count as deliveries, and so do those of the queue whose dead-letter queue this is."`
 	Groups       int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
+	Timeout      time.Duration `default:"5m" placeholder:"TIME" help:"Longest time for one run of COMMAND, which then gets SIGTERM (default ${default}). Three times as long, at least 15m, is the limit for all runs for a message."`
 	Visibility   time.Duration `default:"1m" placeholder:"TIME" help:"Visibility timeout, which is extended while a message is in hand (default ${default})."`
 	Grace        time.Duration `default:"25s" placeholder:"TIME" help:"How long commands under way may take after SIGINT (default ${default})."`
 	Idle         time.Duration `placeholder:"TIME" help:"End after this time without a new message (default: run until SIGINT)."`
@@ -37,7 +38,7 @@ func (*consumeCmd) Help() string {
 
 Without COMMAND each message becomes a JSON line on standard output, which "sqsfifo replay plan --lines" reads. The message is deleted after the line was written. A binary attribute is in base64.
 
-With COMMAND the program runs once for each message. The body is its standard input; SQSFIFO_GROUP, SQSFIFO_MESSAGE_ID, SQSFIFO_SEQUENCE_NUMBER, SQSFIFO_ATTEMPT, SQSFIFO_RECEIVES and SQSFIFO_BODY_HASH are in its environment, and for a body that is an envelope also SQSFIFO_DEDUPE_KEY, SQSFIFO_EVENT_ID, SQSFIFO_EVENT_SOURCE and SQSFIFO_EVENT_TIME. Lines that it prints go to standard output and standard error as whole lines. Exit code 0 is a success, 65 (EX_DATAERR) applies --on-failure at once, any other asks for another attempt after a back-off. The program gets SIGTERM when the message is lost or the grace is over, and must then end.
+With COMMAND the program runs once for each message. The body is its standard input; SQSFIFO_GROUP, SQSFIFO_MESSAGE_ID, SQSFIFO_SEQUENCE_NUMBER, SQSFIFO_ATTEMPT, SQSFIFO_RECEIVES and SQSFIFO_BODY_HASH are in its environment, and for a body that is an envelope also SQSFIFO_DEDUPE_KEY, SQSFIFO_EVENT_ID, SQSFIFO_EVENT_SOURCE and SQSFIFO_EVENT_TIME. Lines that it prints go to standard output and standard error as whole lines. Exit code 0 is a success, 65 (EX_DATAERR) applies --on-failure at once, any other asks for another attempt after a back-off. --on-failure also applies at once to a message whose environment is too long for the system. The program gets SIGTERM after --timeout, when the message is lost or the grace is over, and must then end. If this command is killed, the program gets SIGKILL on Linux, but its own children do not; on other systems the program goes on.
 
 A message may come again after a crash: between the success and the delete there is a moment. Compare SQSFIFO_DEDUPE_KEY with the keys of earlier successes, or use Config.Store and HandleTx of package consumer.
 
@@ -91,7 +92,7 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 	}
 	handle := (&messagePrinter{out: newLineWriter(std.out), broken: cancel}).handle
 	if len(c.Command) > 0 {
-		handle = newMessageRunner(c.Command, c.Visibility, std).handle
+		handle = newMessageRunner(c.Command, c.Visibility, std, cancel).handle
 	}
 	w.consumer, err = consumer.New(client, c.config(handle, w.notes))
 	if err != nil {
@@ -114,9 +115,14 @@ func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slo
 	}
 	return consumer.Config[json.RawMessage]{
 		QueueURL: c.Queue.QueueURL, Decode: anyBody, Handle: handle,
-		Groups: c.Groups, Visibility: c.Visibility, Shutdown: c.Grace, Failure: f,
+		Groups: c.Groups, Timeout: c.Timeout, MaxHold: c.maxHold(), Visibility: c.Visibility, Shutdown: c.Grace, Failure: f,
 		Telemetry: consumer.Telemetry{Logger: notes, ShowDedupeKeys: true},
 	}
+}
+
+// maxHold returns the limit for all runs for a message.
+func (c *consumeCmd) maxHold() time.Duration {
+	return min(max(15*time.Minute, c.Visibility, 3*c.Timeout), 11*time.Hour+55*time.Minute)
 }
 
 // anyBody decodes a message body that is an envelope. For any other body it returns an
@@ -133,7 +139,7 @@ func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
 // flags.
 func consumeFlagWords(err error) error {
 	flags := map[string]string{
-		"Config.QueueURL": "--queue-url", "Config.Failure.ParkingQueue": "--parking-queue", "Config.Visibility": "--visibility", "Config.Shutdown": "--grace",
+		"Config.QueueURL": "--queue-url", "Config.Failure.ParkingQueue": "--parking-queue", "Config.Visibility": "--visibility", "Config.Timeout": "--timeout", "Config.Shutdown": "--grace",
 	}
 	return inFlags(err, flags)
 }

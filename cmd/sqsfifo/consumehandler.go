@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -94,19 +97,24 @@ const (
 
 	// startAgain is the pause before the next attempt if the program could not be started.
 	startAgain = 10 * time.Second
+
+	// longMessage is the size of a message's environment from which it may be the reason why
+	// a system refuses to start the program.
+	longMessage = 16 << 10
 )
 
 type messageRunner struct {
 	command  []string
 	patience time.Duration // time between SIGTERM and SIGKILL
 	out, err *wholeLines
+	broken   context.CancelCauseFunc // ends the command if no message can be handled
 }
 
-func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
+func newMessageRunner(command []string, visibility time.Duration, std stdio, broken context.CancelCauseFunc) *messageRunner {
 	// If the visibility timeout cannot be extended, the program gets SIGTERM when a tenth
 	// of it is left, and SIGKILL when a twentieth is left: it must end before another
 	// consumer may receive the message.
-	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
+	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}, broken: broken}
 	if std.out == std.err {
 		r.err = r.out
 	}
@@ -115,12 +123,16 @@ func newMessageRunner(command []string, visibility time.Duration, std stdio) *me
 
 func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawMessage]) error {
 	program := exec.CommandContext(ctx, r.command[0], r.command[1:]...) // #nosec G204 -- the user names the program
-	program.Env = append(os.Environ(), messageEnvironment(m)...)
+	facts := messageEnvironment(m)
+	program.Env = append(os.Environ(), facts...)
 	program.Stdin = strings.NewReader(m.Body)
 	out, errOut := lineBuffer{to: r.out}, lineBuffer{to: r.err}
 	program.Stdout, program.Stderr = &out, &errOut
 	program.WaitDelay = r.patience
 	separate(program)
+	endWithParent(program)
+	runtime.LockOSThread() // keeps the thread that starts the program
+	defer runtime.UnlockOSThread()
 	err := program.Run()
 	out.end()
 	errOut.end()
@@ -129,12 +141,24 @@ func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawM
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case errors.Is(err, syscall.E2BIG):
+		return r.tooLong(err, len(strings.Join(facts, "")))
 	case ended == nil: // the program was not started, so this does not count as an attempt
 		return consumer.Defer(err, startAgain)
 	case ended.ExitCode() == exitPermanent:
 		return consumer.Permanent(err)
 	}
 	return err
+}
+
+// tooLong returns the error for a program whose arguments and environment are too long for the
+// system. Unless the message is long, that is so for every message, and the command ends.
+func (r *messageRunner) tooLong(err error, size int) error {
+	if size > longMessage {
+		return consumer.Permanent(fmt.Errorf("the message adds %d bytes to the environment of the program, too many for this system: %w", size, err))
+	}
+	r.broken(&fatalError{fmt.Errorf("the arguments and the environment of the program are too long for this system: %w", err)})
+	return consumer.Defer(err, time.Hour)
 }
 
 // messageEnvironment returns environment variables that describe the message to the

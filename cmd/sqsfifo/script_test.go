@@ -33,6 +33,7 @@ type queueKey struct{}
 //	advance TIME           moves the clock of the queue
 //	stored N               fails unless N messages are stored
 //	foreign N              sends N messages of another sender
+//	broken                 makes every receive fail
 //	exits N COMMAND ...    fails unless the command's exit code is N
 //	outbox DB [GROUP:N]    makes an outbox with N messages of each group, added ten
 //	                       minutes ago
@@ -67,7 +68,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "exits": scriptExits,
+			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "broken": scriptBroken, "exits": scriptExits,
 			"outbox": scriptOutbox, "tried": scriptTried, "postgres": scriptPostgres, "keys": scriptKeys,
 		},
 	})
@@ -143,6 +144,10 @@ func scriptForeign(ts *testscript.TestScript, _ bool, args []string) {
 		_, err := q.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String(fmt.Sprint("foreign ", i)), MessageGroupId: aws.String(fmt.Sprint("g", i%3))})
 		ts.Check(err)
 	}
+}
+
+func scriptBroken(ts *testscript.TestScript, _ bool, _ []string) {
+	scriptQueueOf(ts).InjectRandomly(sqstest.ServerError().On(sqstest.ActionReceive), 1, 1)
 }
 
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {

@@ -18,7 +18,7 @@ func decodeText(body string) (sqsfifo.Envelope[string], error) {
 
 func config(e consumertest.Env) consumer.Config[string] {
 	return consumer.Config[string]{
-		QueueURL: e.QueueURL, Decode: decodeText, Visibility: e.Visibility, PerReceive: e.PerReceive, Messages: e.MaxMessages,
+		QueueURL: e.QueueURL, Decode: decodeText, Visibility: e.Visibility, PerReceive: e.PerReceive, Messages: e.MaxMessages, MaxHold: 8 * time.Hour, Timeout: 3 * time.Hour,
 		Handle: func(ctx context.Context, m consumer.Message[string]) error {
 			return e.Handle(ctx, consumertest.Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})
 		},

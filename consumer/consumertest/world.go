@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -44,7 +45,8 @@ type Env struct {
 	Attempts    int           // calls of Handle for a message before it is parked
 	MaxMessages int           // largest number of received, undeleted messages
 
-	// Handle is the handler. A nil error says that the message is handled.
+	// Handle is the handler. A nil error says that the message is handled. A call takes up
+	// to two hours.
 	Handle func(ctx context.Context, d Delivery) error
 }
 
@@ -120,7 +122,9 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // send sends the next messages of a group.
-func (w *world) send(group string, n int) {
+func (w *world) send(group string, n int) { w.sendTo(w.queue, group, n) }
+
+func (w *world) sendTo(queue *sqstest.Queue, group string, n int) {
 	w.t.Helper()
 	for range n {
 		w.mu.Lock()
@@ -129,7 +133,7 @@ func (w *world) send(group string, n int) {
 		w.order[group] = append(w.order[group], body)
 		w.position[body] = number
 		w.mu.Unlock()
-		if _, err := w.queue.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: &w.env.QueueURL, MessageBody: &body, MessageGroupId: &group}); err != nil {
+		if _, err := queue.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: aws.String(queue.URL()), MessageBody: &body, MessageGroupId: &group}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

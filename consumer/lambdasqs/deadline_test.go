@@ -233,3 +233,24 @@ func TestLongAttemptWithStore(t *testing.T) {
 		assert.Equal(t, 1, effects)
 	})
 }
+
+// Config.Timeout bounds a call of the handler, also if the invocation has no deadline.
+func TestAttemptTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c, err := consumer.New[job](nopClient{}, consumer.Config[job]{
+			QueueURL: "https://sqs.us-east-1.test/000000000000/jobs.fifo", Decode: consumer.JSON(func(j job) string { return strconv.Itoa(j.N) }),
+			Handle: func(ctx context.Context, _ consumer.Message[job]) error {
+				<-ctx.Done()
+				assert.Equal(t, consumer.ErrTimeout, context.Cause(ctx))
+				return ctx.Err()
+			},
+			Failure: consumer.Failure{Action: consumer.ActionSkip},
+		})
+		require.NoError(t, err)
+		out, err := lambdasqs.New(c, lambdasqs.Options{})(t.Context(), lambdasqs.Event{Records: []lambdasqs.Record{{MessageID: "m", Body: `{"N":1}`, EventSourceARN: fifoARN}}})
+		require.NoError(t, err)
+		assert.Len(t, out.BatchItemFailures, 1)
+		assert.Equal(t, 5*time.Minute, time.Since(began))
+	})
+}

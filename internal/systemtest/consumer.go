@@ -17,11 +17,11 @@ func (w *world) consume(p *process) {
 	config := consumer.Config[event]{
 		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",
 		Handle: func(ctx context.Context, m consumer.Message[event]) error { return w.handle(ctx, p, m) },
-		Store:  p.store, Once: consumer.AtMostOnce, Probe: w.probe,
+		Store:  p.store, Guarantee: consumer.GuaranteeAtMostOnce, Probe: w.probe,
 		Failure: consumer.Failure{Action: consumer.ActionBlock},
 	}
 	if w.sabotage == "no store at the consumer" {
-		config.Store, config.Once, config.Probe = nil, consumer.AtLeastOnce, nil
+		config.Store, config.Guarantee, config.Probe = nil, consumer.GuaranteeAtLeastOnce, nil
 	}
 	c, err := consumer.New[event](&receiver{&network{p}}, config)
 	if err != nil {
