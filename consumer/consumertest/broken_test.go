@@ -66,6 +66,25 @@ func TestParallelConsumer(t *testing.T) {
 	assert.Contains(t, violations, "I2:")
 }
 
+// A consumer that parks a message after its first failed call violates I4.
+func TestImpatientConsumer(t *testing.T) {
+	for _, name := range []string{"poison with one message per receive", "poison with ten messages per receive", "nine poison messages and maxReceiveCount 1"} {
+		violations := strings.Join(consumertest.Check(t, name, withConfig(func(c *consumer.Config[string]) { c.Failure.Attempts = 1 })), "\n")
+		assert.Contains(t, violations, "I4: g/0 was parked after 1 calls", name)
+	}
+}
+
+// A consumer whose handlers never learn of the end of their contexts violates I8.
+func TestDeafConsumer(t *testing.T) {
+	violations := strings.Join(consumertest.Check(t, "a stalled consumer learns of its loss", withConfig(func(c *consumer.Config[string]) {
+		handle := c.Handle
+		c.Handle = func(ctx context.Context, m consumer.Message[string]) error {
+			return handle(context.WithoutCancel(ctx), m)
+		}
+	})), "\n")
+	assert.Contains(t, violations, "I8:")
+}
+
 // withConfig returns a Run of package consumer with a changed configuration.
 func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {

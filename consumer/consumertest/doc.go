@@ -14,13 +14,14 @@
 //	    every earlier message was deleted, parked or handled
 //	I2  two handlers of a group never run at the same time, even in two consumers,
 //	    unless a visibility timeout ended
-//	I4  without crashes a message reaches a dead-letter queue only if its handler fails
+//	I4  without crashes a message reaches a dead-letter queue only if its handler fails,
+//	    and it is parked only after Env.Attempts failed calls of the handler
 //	I5  every handled message is deleted
 //	I6  after Run has returned, no handler is called, no call of SQS is made, and no
 //	    message is in flight
 //	I7  a message stays hidden while its handler runs
-//	I8  if a consumer loses a message, the context of its handler ends before another
-//	    handler is called for the message
+//	I8  if a consumer loses a message, the context of its handler ends, and it ends before
+//	    another handler is called for the message
 //	I9  the number of received, unfinished messages is bounded
 //	I11 for a standard queue, the consumer returns an error, or handles all other
 //	    messages after one has failed

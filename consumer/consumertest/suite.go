@@ -204,8 +204,12 @@ func playTwo(w *world) {
 
 func playPoison(w *world, poison int) {
 	w.send("g", 10)
+	calls := map[string]int{}
 	p := w.start("a", func(_ context.Context, _ *process, d Delivery) error {
 		if w.position[d.Body] < poison {
+			w.mu.Lock()
+			calls[d.Body]++
+			w.mu.Unlock()
 			return errors.New("poison")
 		}
 		return nil
@@ -218,6 +222,11 @@ func playPoison(w *world, poison int) {
 	}
 	if n := len(w.parking.Messages()); n != poison {
 		w.violate("I4: %d messages were parked, %d are poison", n, poison)
+	}
+	for body, n := range calls {
+		if n != w.env.Attempts {
+			w.violate("I4: %s was parked after %d calls of the handler, not %d", body, n, w.env.Attempts)
+		}
 	}
 }
 
@@ -361,10 +370,13 @@ func playStalled(w *world) {
 		}
 		w.queue.InjectRandomly(sqstest.DropRequest().On(sqstest.ActionVisibility), 1, 1)
 		<-time.After(20 * time.Second)
-		<-ctx.Done()
-		w.mu.Lock()
-		learned = time.Now()
-		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			w.mu.Lock()
+			learned = time.Now()
+			w.mu.Unlock()
+		case <-time.After(30 * time.Minute):
+		}
 		w.queue.ClearFaults()
 		return context.Cause(ctx)
 	}
