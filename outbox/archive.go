@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Place identifies a message in an outbox, even after the message has left.
-type Place struct {
+// RowPlace identifies a message in an outbox, even after the message has left.
+type RowPlace struct {
 	Group    string
 	Position int64 // counts the messages of the group from 1
 }
@@ -30,9 +30,9 @@ const (
 )
 
 // ArchivedRow is a message that has left an outbox and is in its archive: see
-// [ArchiveSent].
+// [SentArchive].
 type ArchivedRow struct {
-	Place
+	RowPlace
 
 	// Message is the message stored by Add. If its row cannot be decoded, Message is nil
 	// and Err is the reason. BodyHash is the recorded SHA-256 of the body in hexadecimal;
@@ -60,7 +60,7 @@ const archivePage = 500
 // Archived stops after the first error.
 func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	return func(yield func(ArchivedRow, error) bool) {
-		var last Place
+		var last RowPlace
 		for {
 			page, err := o.archived(ctx, o.sql.archivedAfter, last.Group, last.Position, archivePage)
 			if err != nil {
@@ -68,7 +68,7 @@ func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 				return
 			}
 			for _, r := range page {
-				if last = r.Place; !yield(r, nil) {
+				if last = r.RowPlace; !yield(r, nil) {
 					return
 				}
 			}
@@ -81,10 +81,10 @@ func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 
 // ArchivedAt returns the archived messages at the given places, in the order of places. For
 // a place without an archived message, the returned row has Position 0.
-func (o *Outbox) ArchivedAt(ctx context.Context, places []Place) ([]ArchivedRow, error) {
+func (o *Outbox) ArchivedAt(ctx context.Context, places []RowPlace) ([]ArchivedRow, error) {
 	out := make([]ArchivedRow, len(places))
 	for begin := 0; begin < len(places); begin += archivePage {
-		at := map[Place][]int{}
+		at := map[RowPlace][]int{}
 		var list []completion
 		for i, p := range places[begin:min(begin+archivePage, len(places))] {
 			if at[p] == nil {
@@ -97,7 +97,7 @@ func (o *Outbox) ArchivedAt(ctx context.Context, places []Place) ([]ArchivedRow,
 			return nil, fmt.Errorf("outbox: archived at: %w", err)
 		}
 		for _, r := range page {
-			for _, i := range at[r.Place] {
+			for _, i := range at[r.RowPlace] {
 				out[i] = r
 			}
 		}

@@ -16,11 +16,11 @@ type completion struct {
 	SequenceNumber string  `json:"s"`
 }
 
-// remove deletes rows from the outbox. With ArchiveSent it first copies them to the
+// remove deletes rows from the outbox. With SentArchive it first copies them to the
 // archive.
 func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) error {
 	list := toJSON(rows)
-	if o.config.Sent == ArchiveSent {
+	if o.config.Sent == SentArchive {
 		if _, err := tx.ExecContext(ctx, o.sql.archive, list); err != nil {
 			return err
 		}

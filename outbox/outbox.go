@@ -63,12 +63,12 @@ const (
 type SentPolicy uint8
 
 const (
-	// DeleteSent deletes the message.
-	DeleteSent SentPolicy = iota
+	// SentDelete deletes the message.
+	SentDelete SentPolicy = iota
 
-	// ArchiveSent moves the message to the table outbox_archive, with SQS's message ID
+	// SentArchive moves the message to the table outbox_archive, with SQS's message ID
 	// and sequence number, for a replay. See [Outbox.Purge].
-	ArchiveSent
+	SentArchive
 )
 
 // Outbox accesses the outbox tables of a database. It is safe for concurrent use and has
@@ -91,8 +91,8 @@ func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if c.Late > LateAssumeSent {
 		return nil, wrong("Config.Late", fmt.Sprint(uint8(c.Late)), "want LateHold, LateResend or LateAssumeSent")
 	}
-	if c.Sent > ArchiveSent {
-		return nil, wrong("Config.Sent", fmt.Sprint(uint8(c.Sent)), "want DeleteSent or ArchiveSent")
+	if c.Sent > SentArchive {
+		return nil, wrong("Config.Sent", fmt.Sprint(uint8(c.Sent)), "want SentDelete or SentArchive")
 	}
 	if _, err := schema.Open(ctx, c.DB, c.Dialect, c.AllowLoss); err != nil {
 		return nil, err

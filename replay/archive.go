@@ -16,7 +16,7 @@ type archive struct {
 }
 
 // NewArchive returns a source of the messages in an outbox's archive. With the setting
-// [outbox.ArchiveSent], an outbox keeps finished messages in the archive until a purge.
+// [outbox.SentArchive], an outbox keeps finished messages in the archive until a purge.
 // Unfinished messages are not in the archive; the relay sends them.
 //
 // The Status of a message depends on how it left the outbox:
@@ -46,14 +46,14 @@ func (s *archive) Scan(ctx context.Context) iter.Seq2[Item, error] {
 
 // Fetch implements [Source].
 func (s *archive) Fetch(ctx context.Context, positions []string) ([]Item, error) {
-	places := make([]outbox.Place, len(positions))
+	places := make([]outbox.RowPlace, len(positions))
 	for i, position := range positions {
 		number, group, ok := strings.Cut(position, " ")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if !ok || err != nil {
 			return nil, fmt.Errorf("replay: %s: %q is not a position of an archive", s.name, position)
 		}
-		places[i] = outbox.Place{Group: group, Position: n}
+		places[i] = outbox.RowPlace{Group: group, Position: n}
 	}
 	rows, err := s.box.ArchivedAt(ctx, places)
 	if err != nil {

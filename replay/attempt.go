@@ -144,18 +144,6 @@ func (r *runner) attempt(ctx context.Context, item *PlannedItem, d decision, m *
 	default:
 		how = idempotency.FailedWith(idempotency.Failure{Proof: r.proofOf(item, o, &out), Reason: textOf(o, reason)})
 	}
-	if d.action == ActionSend && o != OutcomeNone && r.config.Ledger != nil {
-		e := r.ledgerEntry(ledgerTriggered)
-		e.Item, e.EventID, e.EventSource, e.DedupeKey = item.Number, item.EventID, item.EventSource, item.DedupeKey
-		e.MessageGroup, e.BodyHash = item.Group, item.BodyHash
-		e.Outcome, e.MessageID, e.SequenceNumber = o, receipt.MessageID, receipt.SequenceNumber
-		late, cancel := after(ctx)
-		err := r.config.Ledger(late, []LedgerEntry{e})
-		if cancel(); err != nil {
-			r.stop(fmt.Errorf("replay: ledger: %w", err))
-			return false
-		}
-	}
 	record, err := r.finish(ctx, &out, how)
 	*p = progressOf(record)
 	if err != nil {

@@ -41,7 +41,7 @@ type Config struct {
 	Owner string
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages, in the store,
-	// in the log and in the ledger. Bodies never contain the ID. Empty means a random ID.
+	// and in the log. Bodies never contain the ID. Empty means a random ID.
 	ID string
 
 	// GiveUp are the numbers of items that are not to be sent, unless a run has sent them.
@@ -60,14 +60,6 @@ type Config struct {
 	// has recorded the outcome. OutcomeNone means that the next run tries the item again.
 	// One call is made at a time, and it must return quickly.
 	Progress func(item *PlannedItem, outcome Outcome)
-
-	// Ledger, unless nil, receives entries about the run. It must return nil only when
-	// the entries are durable. An error ends the run, because each send must be in the
-	// ledger. Calls may be concurrent, up to InFlight.
-	//
-	// Run calls Ledger before it records the outcome, so a run after a crash may repeat
-	// entries.
-	Ledger func(ctx context.Context, entries []LedgerEntry) error
 
 	// Logger records the start and end of the run, and each stopped group with the number
 	// of its item. Nil disables logging.

@@ -57,7 +57,7 @@
 // delivered twice.
 //
 // A file of plain messages does not record when they were sent. A plan with the default
-// policy skips all of them: see [JSONLines.Assume].
+// policy skips all of them: see [NewJSONLines].
 //
 // A receipt reports a suppressed message only if this process saw the original or the
 // source recorded its message ID. Other suppressed messages count as sent.

@@ -104,7 +104,7 @@ func writeLine(w io.Writer, l replay.MessageLine) {
 	}
 }
 
-func sourceOf(t testing.TB, lines ...replay.MessageLine) *replay.JSONLines {
+func sourceOf(t testing.TB, lines ...replay.MessageLine) replay.Source {
 	t.Helper()
 	text := encode(t, lines)
 	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))

@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// MessageLine is a line of [JSONLines]. It has a message, as returned by the producer's method
+// MessageLine is a line of [NewJSONLines]. It has a message, as returned by the producer's method
 // Build. The other fields are optional facts about the message.
 type MessageLine struct {
 	sqsfifo.Message
@@ -27,50 +27,31 @@ type MessageLine struct {
 	MessageID string      `json:"message_id,omitempty"`
 }
 
-// JSONLines is a [Source] of JSON lines, each a [MessageLine]. Blank lines are skipped. An
-// invalid line is an item with [ActionDrift]: a line cut off, with an unknown member, or
-// over 8 MiB.
-//
-// JSONLines is safe for concurrent use if its io.ReaderAt is, for example an *os.File.
-type JSONLines struct {
+type jsonLines struct {
 	name string
 	r    io.ReaderAt
 	size int64
-
-	status Status
-	sent   SentBetween
 }
 
-// NewJSONLines returns the source of the lines in r. It reads only the first bytes of r, as
-// many as `size`.
-func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
-	return &JSONLines{name: name, r: r, size: size}
-}
-
-// Assume sets the Status and the Sent time of all lines without a status, and returns s.
-// Call it before the first Scan, with the same arguments for each run of a plan.
+// NewJSONLines returns a source of JSON lines in r, each a [MessageLine]. It reads only the
+// first bytes of r, as many as `size`. Blank lines are skipped. An invalid line is an item with
+// [ActionDrift]: a line cut off, with an unknown member, or over 8 MiB.
 //
-// Without Assume, a line without a status has StatusUnknown: the message may have been sent
-// at any time until the plan is made. SQS may suppress or deliver such a message
-// ([LabelEdge]), so the default policy [WindowSkip] skips it.
-//
-// Pass what is known about all these messages:
-//
-//   - They were never sent: StatusPending.
-//   - All sends were before a known time, for example before the file's last change: set
-//     Sent.To to this time. Pass StatusDelivered if SQS confirmed the messages, otherwise
-//     StatusUnknown.
-func (s *JSONLines) Assume(status Status, sent SentBetween) *JSONLines {
-	s.status, s.sent = status, sent
-	return s
+// A line without a status and a time has StatusUnknown: the message may have been sent at any
+// time until the plan is made. SQS may suppress or deliver such a message ([LabelEdge]), so the
+// default policy [WindowSkip] skips it. Add what is known to the lines: the status
+// StatusPending if the messages were never sent, and otherwise the time before which they were
+// sent.
+func NewJSONLines(name string, r io.ReaderAt, size int64) Source {
+	return &jsonLines{name: name, r: r, size: size}
 }
 
 // Name implements [Source].
-func (s *JSONLines) Name() string { return s.name }
+func (s *jsonLines) Name() string { return s.name }
 
 // Scan implements [Source]. An item's position is the offset of its line. If the first
 // line is not a message, the file has another format, and Scan ends with an error.
-func (s *JSONLines) Scan(ctx context.Context) iter.Seq2[Item, error] {
+func (s *jsonLines) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		lines := messageline.NewReader(io.NewSectionReader(s.r, 0, s.size), 1<<20)
 		for first := true; ; first = false {
@@ -93,7 +74,7 @@ func (s *JSONLines) Scan(ctx context.Context) iter.Seq2[Item, error] {
 }
 
 // Fetch implements [Source].
-func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, error) {
+func (s *jsonLines) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 	out := make([]Item, len(positions))
 	for i, position := range positions {
 		if err := ctx.Err(); err != nil {
@@ -121,7 +102,7 @@ func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, erro
 
 // next returns the item of the next line, or io.EOF. Parameter `begin` is the source offset
 // of the first line.
-func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
+func (s *jsonLines) next(lines *messageline.Reader, begin int64) (Item, error) {
 	t, err := lines.Next()
 	at := begin + t.Offset
 	switch {
@@ -135,7 +116,7 @@ func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
 	return Item{}, fmt.Errorf("replay: %s: line at offset %d: %w", s.name, at, err)
 }
 
-func (s *JSONLines) item(at int64, text []byte) Item {
+func (s *jsonLines) item(at int64, text []byte) Item {
 	it := Item{Position: strconv.FormatInt(at, 10)}
 	line, err := messageline.Parse(text)
 	if err == nil {
@@ -153,9 +134,6 @@ func (s *JSONLines) item(at int64, text []byte) Item {
 	it.Sent = SentBetween{From: line.SentFrom, To: line.SentTo}
 	if err := known("status", it.Status, statuses); err != nil {
 		return Item{Position: it.Position, Err: fmt.Errorf("not a message: %w", err)}
-	}
-	if it.Status == StatusUnknown && it.Sent == (SentBetween{}) {
-		it.Status, it.Sent = cmp.Or(s.status, StatusUnknown), s.sent
 	}
 	return it
 }

@@ -37,6 +37,9 @@ const (
 
 var outcomes = []Outcome{OutcomeSent, OutcomeSuppressed, OutcomeSkipped, OutcomeConflict, OutcomeDrift, OutcomeUnresolved, OutcomeFailed}
 
+// outcomeOfAction has the outcomes of items that are not sent.
+var outcomeOfAction = map[Action]Outcome{ActionSkip: OutcomeSkipped, ActionUnresolved: OutcomeUnresolved, ActionConflict: OutcomeConflict, ActionDrift: OutcomeDrift}
+
 // Stops reports whether an item with the outcome stops its group: a conflicting, drifted,
 // unresolved or failed item.
 func (o Outcome) Stops() bool {

@@ -136,6 +136,7 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 	}
 	stopped := map[string]bool{}
 	counts := map[[2]Label]int{}
+	items := map[Outcome]int{}
 	r := &t.report
 	for i := range plan.Items {
 		item, p := &plan.Items[i], &h.items[i]
@@ -150,11 +151,13 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 			counts[[2]Label{item.Label, l}]++
 		}
 		t.outcomes[i], t.reasons[i] = o, reason
-		*r.count(o)++
+		items[o]++
 		if o == OutcomeSkipped {
 			r.SkippedFor[reason]++
 		}
 	}
+	r.Sent, r.Suppressed, r.Skipped, r.Conflict = items[OutcomeSent], items[OutcomeSuppressed], items[OutcomeSkipped], items[OutcomeConflict]
+	r.Drift, r.Unresolved, r.Failed, r.Remaining = items[OutcomeDrift], items[OutcomeUnresolved], items[OutcomeFailed], items[OutcomeNone]
 	r.StoppedGroups = len(stopped)
 	for _, pair := range slices.SortedFunc(maps.Keys(counts), func(a, b [2]Label) int {
 		return cmp.Or(cmp.Compare(slices.Index(labels, a[0]), slices.Index(labels, b[0])), cmp.Compare(slices.Index(labels, a[1]), slices.Index(labels, b[1])))
@@ -162,27 +165,6 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 		r.Labels = append(r.Labels, LabelCount{pair[0], pair[1], counts[pair]})
 	}
 	return t
-}
-
-func (r *PlanReport) count(o Outcome) *int {
-	switch o {
-	case OutcomeSent:
-		return &r.Sent
-	case OutcomeSuppressed:
-		return &r.Suppressed
-	case OutcomeSkipped:
-		return &r.Skipped
-	case OutcomeConflict:
-		return &r.Conflict
-	case OutcomeDrift:
-		return &r.Drift
-	case OutcomeUnresolved:
-		return &r.Unresolved
-	case OutcomeFailed:
-		return &r.Failed
-	case OutcomeNone:
-	}
-	return &r.Remaining
 }
 
 // judge returns an item's outcome and reason. It does not check whether an earlier item
@@ -196,14 +178,8 @@ func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	case p.outcome != OutcomeNone:
 		return p.outcome, p.reason
 	}
-	switch item.Action {
-	case ActionSkip:
-		return OutcomeSkipped, item.Reason
-	case ActionUnresolved:
-		return OutcomeUnresolved, item.Reason
-	case ActionConflict:
-		return OutcomeConflict, item.Reason
-	default:
-		return OutcomeNone, ""
+	if item.Action != ActionDrift { // a drifted item is read again
+		return outcomeOfAction[item.Action], item.Reason
 	}
+	return OutcomeNone, ""
 }

@@ -39,7 +39,7 @@ type runner struct {
 //     error wraps the cause of ctx.
 //   - If a field of c is unusable, Run returns before the first send. If another run uses
 //     the source, the error is a [*LockedError].
-//   - If the store, the source or the ledger fails, Run sends no more messages.
+//   - If the store or the source fails, Run sends no more messages.
 //   - If the report does not add up, the error is a [*ReportError] and the report is
 //     empty.
 //
@@ -78,7 +78,7 @@ func Run(ctx context.Context, plan *Plan, c Config) (_ PlanReport, err error) {
 	r.work(running)
 	release()
 	keeping.Wait()
-	return r.end(ctx, context.Cause(running))
+	return r.end(context.Cause(running))
 }
 
 // saveFor is the longest time of one write after the end of the run's context.
@@ -89,15 +89,10 @@ func after(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), saveFor)
 }
 
-// begin records the start of the run in the ledger, the store and the log, before the first
+// begin records the start of the run in the store and the log, before the first
 // send. It reads the records of the plan and adds those of the items that are given up.
 func (r *runner) begin(ctx context.Context) (err error) {
 	c := &r.config
-	if c.Ledger != nil {
-		if err := c.Ledger(ctx, []LedgerEntry{r.ledgerEntry(ledgerStarted)}); err != nil {
-			return fmt.Errorf("replay: not run: ledger: %w", err)
-		}
-	}
 	started := idempotency.Claim{
 		Key: idempotency.Key{Scope: StoreScope(r.plan), Operation: operationRun, Value: c.ID}, Fingerprint: idempotency.FingerprintOf(operationRun + "/1"),
 		Terms: idempotency.Terms{ResendFor: idempotency.Forever},
@@ -160,12 +155,8 @@ func (r *runner) claimOf(item *PlannedItem, resendFor time.Duration) idempotency
 	}
 }
 
-func (r *runner) ledgerEntry(kind string) LedgerEntry {
-	return LedgerEntry{Time: r.config.Now().UTC(), Kind: kind, Run: r.config.ID, Plan: r.plan.ID, Source: r.plan.Source}
-}
-
 // end returns the report.
-func (r *runner) end(ctx context.Context, err error) (PlanReport, error) {
+func (r *runner) end(err error) (PlanReport, error) {
 	// After a complete run, each item in doubt is unresolved, and tally gets the zero time.
 	// After an interruption, tally gets the present time, because the next run may still
 	// resend some of these items.
@@ -176,15 +167,6 @@ func (r *runner) end(ctx context.Context, err error) (PlanReport, error) {
 	t := tally(r.plan, r.history, now)
 	if checkErr := t.report.check(); checkErr != nil {
 		return PlanReport{}, errors.Join(err, checkErr)
-	}
-	if r.config.Ledger != nil {
-		e := r.ledgerEntry(ledgerEnded)
-		e.Report = &t.report
-		late, cancel := after(ctx)
-		defer cancel()
-		if ledgerErr := r.config.Ledger(late, []LedgerEntry{e}); ledgerErr != nil {
-			err = errors.Join(err, fmt.Errorf("replay: ledger: %w", ledgerErr))
-		}
 	}
 	r.config.Logger.Info("replay: a run ended", "run", r.config.ID, "sent", t.report.Sent, "suppressed", t.report.Suppressed, "remaining", t.report.Remaining,
 		"stopped_groups", t.report.StoppedGroups, "error", err)

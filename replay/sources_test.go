@@ -107,21 +107,21 @@ func TestLinesAreStrict(t *testing.T) {
 	}
 }
 
-// A file of plain messages does not say whether and when they were sent. The method Assume
-// sets this.
-func TestAssume(t *testing.T) {
-	plain := func(l *replay.MessageLine) { l.Status = replay.StatusUnknown }
-	lines := []replay.MessageLine{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
-	for want, s := range map[string]replay.Source{
-		"a edge skip window":       sourceOf(t, lines...),
-		"a new send":               sourceOf(t, lines...).Assume(replay.StatusPending, replay.SentBetween{}),
-		"a outside send":           sourceOf(t, lines...).Assume(replay.StatusUnknown, replay.SentBetween{To: noon.Add(-time.Hour)}),
-		"a edge skip delivered":    sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.SentBetween{To: noon.Add(-time.Minute)}),
-		"a outside skip delivered": sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.SentBetween{To: noon.Add(-time.Hour)}),
+// A file of plain messages does not say whether and when they were sent, unless its lines do.
+func TestPlainLines(t *testing.T) {
+	sentBefore := func(s replay.Status, before time.Duration) func(*replay.MessageLine) {
+		return func(l *replay.MessageLine) {
+			l.Status, l.Sent = s, replay.SentBetween{To: noon.Add(-before)}
+		}
+	}
+	for want, change := range map[string]func(*replay.MessageLine){
+		"a edge skip window":       func(l *replay.MessageLine) { l.Status = replay.StatusUnknown },
+		"a new send":               func(*replay.MessageLine) {},
+		"a outside send":           sentBefore(replay.StatusUnknown, time.Hour),
+		"a edge skip delivered":    sentBefore(replay.StatusDelivered, time.Minute),
+		"a outside skip delivered": sentBefore(replay.StatusDelivered, time.Hour),
 	} {
-		assert.Equal(t, []string{want, "b outside skip delivered"}, actions(newPlan(t, s, replay.Options{}, noon)))
-		got := scanned(t, s)
-		assert.Equal(t, replay.StatusDelivered, got[1].Status)
+		assert.Equal(t, []string{want}, actions(newPlan(t, sourceOf(t, line(t, "a", "g", change)), replay.Options{}, noon)))
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *outboxLagCmd) run(ctx context.Context, std stdio) error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit: %d is below 0", c.Limit)
 	}
-	return c.withOutbox(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
+	return c.withOutbox(ctx, outbox.SentDelete, func(box *outbox.Outbox) error {
 		stats, err := box.Stats(ctx)
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 	if c.Age < 0 {
 		return fmt.Errorf("--age: %v is below 0", c.Age)
 	}
-	return c.withOutbox(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
+	return c.withOutbox(ctx, outbox.SentDelete, func(box *outbox.Outbox) error {
 		groups, err := box.Groups(ctx, 0)
 		if err != nil {
 			return err

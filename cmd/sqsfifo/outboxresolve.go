@@ -15,7 +15,7 @@ type outboxResolveCmd struct {
 	Group    string `required:"" placeholder:"GROUP" help:"Message group."`
 	Position int64  `required:"" placeholder:"N" help:"Position of its first message, as \"outbox stuck\" prints it."`
 	As       string `required:"" enum:"took_effect,no_effect,give_up" placeholder:"RESOLUTION" help:"took_effect, no_effect or give_up."`
-	Archive  bool   `help:"The outbox keeps what leaves it (Config.Sent is ArchiveSent). Without it the message is deleted when it leaves."`
+	Archive  bool   `help:"The outbox keeps what leaves it (Config.Sent is SentArchive). Without it the message is deleted when it leaves."`
 	Yes      bool   `help:"Do it. Without it the message is shown and nothing is changed."`
 	JSON     bool   `name:"json" help:"Print one JSON object: group, position and resolution, or without --yes the group."`
 }
@@ -38,9 +38,9 @@ Examples:
 }
 
 func (c *outboxResolveCmd) run(ctx context.Context, std stdio) error {
-	sent := outbox.DeleteSent
+	sent := outbox.SentDelete
 	if c.Archive {
-		sent = outbox.ArchiveSent
+		sent = outbox.SentArchive
 	}
 	return c.withOutbox(ctx, sent, func(box *outbox.Outbox) error {
 		g, err := c.find(ctx, box)

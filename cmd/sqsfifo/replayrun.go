@@ -22,7 +22,7 @@ type replayFlags struct {
 	Journal  string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent. Runs of the plan continue with the same journal; journals of several plans may be one file."`
 	GiveUp   []int         `sep:"none" placeholder:"N" help:"Do not send the message with this number in the plan, and go on with its group; may be repeated. Later runs know it."`
 	Rate     float64       `placeholder:"N" help:"Most messages a second (default: no limit but that of SQS)."`
-	InFlight int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
+	InFlight int           `default:"64" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
 	RetryFor time.Duration `default:"${retry_for}" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
 	RunID    string        `placeholder:"ID" help:"Name of the run in the attribute of its messages and in the journal (default: a random one)."`
 	JSON     bool          `name:"json" help:"Print the report as one JSON object."`
@@ -163,8 +163,8 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (err error) {
 }
 
 func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, rc replay.Config) (err error) {
-	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // at least 1 ns, because 0 means the producer's default
-	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
+	d := sqsfifo.Delivery{RetryFor: max(c.RetryFor, 1)} // at least 1 ns, because 0 means the producer's default
+	d.Memory.DetectForeignDuplicates = true             // report messages that SQS already had
 	queue, err := sqsfifo.NewQueue(target.client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
 		return flagWords(err)

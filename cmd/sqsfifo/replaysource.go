@@ -18,7 +18,7 @@ type sourceFlags struct {
 	Lines      string `placeholder:"FILE" help:"JSON lines of messages."`
 	Provenance string `placeholder:"FILE" help:"Provenance records of a producer, as sqsfifo.ProvenanceWriter writes them. Needs --bodies."`
 	Bodies     string `placeholder:"FILE" help:"JSON lines of messages, of which --provenance takes the bodies."`
-	Outbox     string `placeholder:"DATABASE" help:"Archive of an outbox whose Config.Sent is ArchiveSent."`
+	Outbox     string `placeholder:"DATABASE" help:"Archive of an outbox whose Config.Sent is SentArchive."`
 	Store      string `placeholder:"DATABASE" help:"Idempotency store whose records have the bodies of messages."`
 	Operation  string `placeholder:"NAME" help:"With --store: records of this operation only."`
 }
@@ -58,7 +58,7 @@ func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, err
 	case f.Provenance != "":
 		return f.openProvenance()
 	case f.Outbox != "":
-		box, db, err := openOutbox(ctx, f.Outbox, outbox.Config{Sent: outbox.ArchiveSent})
+		box, db, err := openOutbox(ctx, f.Outbox, outbox.Config{Sent: outbox.SentArchive})
 		if err != nil {
 			return nil, nil, fmt.Errorf("--outbox: %w", err)
 		}

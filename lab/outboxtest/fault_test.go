@@ -123,7 +123,7 @@ func TestFaultyDatabase(t *testing.T) {
 		_, db := d.box(t)
 		f := &faults{source: d.source, rng: rand.New(rand.NewPCG(seed, uint64(round)+1000))}
 		faulty := sql.OpenDB(f)
-		policy := []outbox.SentPolicy{outbox.DeleteSent, outbox.ArchiveSent}[round%2]
+		policy := []outbox.SentPolicy{outbox.SentDelete, outbox.SentArchive}[round%2]
 		box, err := outbox.Open(t.Context(), outbox.Config{DB: faulty, Dialect: outbox.SQLite, Sent: policy})
 		require.NoError(t, err)
 		f.mu.Lock()
@@ -191,7 +191,7 @@ func TestFaultyDatabase(t *testing.T) {
 		})
 		stop()
 		assert.Equal(t, want, sent(t, q))
-		if policy == outbox.ArchiveSent {
+		if policy == outbox.SentArchive {
 			var n int
 			require.NoError(t, db.QueryRow(`SELECT count(*) FROM outbox_archive`).Scan(&n))
 			assert.Equal(t, groups*each, n)

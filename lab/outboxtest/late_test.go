@@ -19,7 +19,7 @@ import (
 // lateOutbox returns an outbox after a crash, with two groups of five rows. The first two
 // rows of group "late" are late (too old for a resend), and SQS stored only the first row.
 func lateOutbox(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox, database, *sqstest.Queue) {
-	box, db := d.box(t, func(c *outbox.Config) { c.Late, c.Sent = policy, outbox.ArchiveSent })
+	box, db := d.box(t, func(c *outbox.Config) { c.Late, c.Sent = policy, outbox.SentArchive })
 	q := newQueue(t)
 	addMany(t, box, db, "late", 5)
 	addMany(t, box, db, "good", 5)
@@ -203,7 +203,7 @@ func TestResolveNotUnderWay(t *testing.T) {
 // until the row is discarded.
 func TestCorruptRow(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })
+		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.SentArchive })
 		q := newQueue(t)
 		addMany(t, box, db, "g", 3)
 		addMany(t, box, db, "h", 3)
@@ -231,11 +231,11 @@ func TestCorruptRow(t *testing.T) {
 	})
 }
 
-// With ArchiveSent, the archive keeps the sent messages, byte for byte, until a call of
+// With SentArchive, the archive keeps the sent messages, byte for byte, until a call of
 // Purge.
 func TestArchive(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })
+		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.SentArchive })
 		q := newQueue(t)
 		var before []byte
 		addMany(t, box, db, "g", 1500)

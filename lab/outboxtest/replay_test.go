@@ -18,7 +18,7 @@ import (
 // archive returns an outbox whose archive has 1,203 sent messages, one message resolved by
 // hand and one discarded message.
 func archive(t *testing.T, d database) (*outbox.Outbox, database) {
-	box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })
+	box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.SentArchive })
 	q := newQueue(t)
 	for g := range 3 {
 		addMany(t, box, db, fmt.Sprint("g", g), 401)
@@ -37,16 +37,16 @@ func TestArchived(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d := archive(t, d)
 		var all []outbox.ArchivedRow
-		var places []outbox.Place
-		last := outbox.Place{}
+		var places []outbox.RowPlace
+		last := outbox.RowPlace{}
 		for r, err := range box.Archived(t.Context()) {
 			require.NoError(t, err)
 			require.NoError(t, r.Err)
-			assert.True(t, r.Group > last.Group || r.Group == last.Group && r.Position == last.Position+1, "%v after %v", r.Place, last)
+			assert.True(t, r.Group > last.Group || r.Group == last.Group && r.Position == last.Position+1, "%v after %v", r.RowPlace, last)
 			assert.Equal(t, sqsfifo.BodyHash(r.Message.Body), r.BodyHash)
 			assert.False(t, r.Added.After(r.Left))
-			last = r.Place
-			all, places = append(all, r), append(places, r.Place)
+			last = r.RowPlace
+			all, places = append(all, r), append(places, r.RowPlace)
 		}
 		require.Len(t, all, 1205)
 		assert.Equal(t, outbox.OutcomeDiscarded, all[0].Outcome)
@@ -54,7 +54,7 @@ func TestArchived(t *testing.T) {
 		assert.NotEmpty(t, all[1].MessageID)
 		assert.NotEmpty(t, all[1].SequenceNumber)
 		assert.Equal(t, outbox.OutcomeAssumedSent, all[1204].Outcome)
-		places = append(places, outbox.Place{Group: "none", Position: 1}, places[5])
+		places = append(places, outbox.RowPlace{Group: "none", Position: 1}, places[5])
 		at, err := box.ArchivedAt(t.Context(), places)
 		require.NoError(t, err)
 		assert.Equal(t, append(append([]outbox.ArchivedRow(nil), all...), outbox.ArchivedRow{}, all[5]), at)
@@ -64,7 +64,7 @@ func TestArchived(t *testing.T) {
 
 		_, err = d.open(t).Exec(`UPDATE outbox_archive SET message = $1 WHERE message_group = 'g0' AND position = 1`, []byte("{"))
 		require.NoError(t, err)
-		at, err = box.ArchivedAt(t.Context(), []outbox.Place{{Group: "g0", Position: 1}})
+		at, err = box.ArchivedAt(t.Context(), []outbox.RowPlace{{Group: "g0", Position: 1}})
 		require.NoError(t, err)
 		require.Error(t, at[0].Err)
 		assert.Nil(t, at[0].Message)

@@ -63,7 +63,7 @@ func openStore(t testing.TB, dir string) *sqlstore.Store {
 }
 
 // openFiles opens the events and reads the plan that TestKilled has written to dir.
-func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
+func openFiles(t testing.TB, dir string) (replay.Source, *replay.Plan) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
 	require.NoError(t, err)

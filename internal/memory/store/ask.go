@@ -153,7 +153,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 // no request was made since then: the store's answers were lost. Used as it is, the claim
 // would leave too little time for resends, because this time counts from its beginning.
 func (k *Claim) isUnused(out *idempotency.Outcome) bool {
-	return out.Decision == idempotency.Renewed && k.maybeGranted && !k.Known().Ours && out.Record.Prior.Status != idempotency.Running
+	return out.Decision == idempotency.DecisionRenewed && k.maybeGranted && !k.Known().Ours && out.Record.Prior.Status != idempotency.StatusRunning
 }
 
 var errUnused = errors.New("the claim must begin again, because the store's earlier answers about it were lost")

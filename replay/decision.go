@@ -19,21 +19,10 @@ type decision struct {
 
 // outcome returns the outcome of an item that is not sent, and OutcomeNone for ActionSend.
 func (d decision) outcome() Outcome {
-	switch d.action {
-	case ActionSkip:
-		return OutcomeSkipped
-	case ActionUnresolved:
-		return OutcomeUnresolved
-	case ActionConflict:
-		return OutcomeConflict
-	case ActionDrift:
-		if d.gone {
-			return OutcomeFailed
-		}
-		return OutcomeDrift
-	case ActionSend, ActionWait:
+	if d.gone {
+		return OutcomeFailed
 	}
-	return OutcomeNone
+	return outcomeOfAction[d.action]
 }
 
 // decide returns what a run does with the next item of a group at the given time.
