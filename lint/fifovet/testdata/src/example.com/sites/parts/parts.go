@@ -219,6 +219,19 @@ func (d *depot) lines(ctx context.Context, p parcel, lines []string) error {
 	return failed
 }
 
+// site one message in each round: right
+func (d *depot) again(ctx context.Context, p parcel) error {
+	for range 3 {
+		_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(lib.OrdersURL()), MessageBody: aws.String("here is " + p.ID), MessageGroupId: aws.String("g"), MessageDeduplicationId: &p.ID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // site one ID for a batch: wrong SF016
 func (d *depot) batch(ctx context.Context, request string, bodies []string) error {
 	var entries []types.SendMessageBatchRequestEntry
