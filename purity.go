@@ -33,7 +33,7 @@ func (m *Message) differences(again *Message) (fs []lint.Finding) {
 		add(ruleRandomGroup, "Identity.Group", "", m.Group, again.Group)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Attributes)) {
-		if was, is := m.Attributes[name], again.Attributes[name]; was != is && !lint.Benign(name) {
+		if was, is := m.Attributes[name], again.Attributes[name]; was != is && !lint.NeverIdentifies(name) {
 			add(ruleAttributeOnly, fmt.Sprintf("MessageAttributes[%q]", name), "", was, is)
 		}
 	}

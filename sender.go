@@ -116,7 +116,7 @@ func (s *submission) collision(v *verdict.Verdict) ([]lint.Finding, error) {
 // different attributes.
 func attributeCollision(msg *Message) *ViolationError {
 	names := slices.Sorted(maps.Keys(msg.Attributes))
-	names = slices.DeleteFunc(names, lint.Benign)
+	names = slices.DeleteFunc(names, lint.NeverIdentifies)
 	return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleAttributeOnly, "MessageAttributes", "",
 		fmt.Sprintf("this body was sent within the deduplication interval with other attributes than %s; SQS ignores attributes, would drop this message and deliver the first",
 			strings.Join(names, ", ")))}}

@@ -61,11 +61,11 @@ func TestMessageOfAnOrganization(t *testing.T) {
 	}
 	ofKFM(lint.Check(lint.Message{Body: body, GroupID: "g", Organization: "kfm"}))
 	ofKFM(lint.Contract{Organization: "kfm"}.CheckBody(body))
-	ofKFM(lint.NewStream().Check(start, lint.Message{Body: body, GroupID: "g", Organization: "kfm"}))
+	ofKFM(lint.NewQueueChecker().Check(start, lint.Message{Body: body, GroupID: "g", Organization: "kfm"}))
 	for _, organization := range []string{"", "acme"} {
 		assert.Empty(t, lint.Check(lint.Message{Body: body, GroupID: "g", Organization: organization}))
 		assert.Empty(t, lint.Contract{Organization: organization}.CheckBody(body))
-		assert.Empty(t, lint.NewStream().Check(start, lint.Message{Body: body, GroupID: "g", Organization: organization}))
+		assert.Empty(t, lint.NewQueueChecker().Check(start, lint.Message{Body: body, GroupID: "g", Organization: organization}))
 	}
 	assert.Empty(t, lint.CheckBody(body))
 	assert.NotEmpty(t, lint.Check(lint.Message{Body: goodBody, GroupID: "g", Organization: "acme"}), "of the Kansas Frontier Matrix")

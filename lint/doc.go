@@ -21,7 +21,7 @@
 // # Limits
 //
 //   - [Check] sees one message at a time. To find two messages with the same dedupe key
-//     or the same body by mistake, use [Stream]. It compares each message with the
+//     or the same body by mistake, use [QueueChecker]. It compares each message with the
 //     earlier messages.
 //   - SF001 looks for the attribute's name in a list and misses identities under other
 //     names.

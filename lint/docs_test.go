@@ -52,7 +52,7 @@ reported and is never given to another. This page is made of the table by ` + "`
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s; %s; since %s): %s.\n\n%s\n\nBad:\n\n```%s\n%s\n```\n\nGood:\n\n```%s\n%s\n```\n\nFix: %s.\n\nSource: %s.\n",
 			r.ID, r.Name, r.Severity, r.Passes, r.Since, r.Title, r.Wording, language, r.Bad, language, r.Good, r.Fix, r.Source)
-		if facts := r.Facts(); len(facts) > 0 {
+		if facts := r.Observations(); len(facts) > 0 {
 			b.WriteString("\n")
 			for _, f := range facts {
 				fmt.Fprintf(&b, "- %s: %s\n", f.ID, f.Text)

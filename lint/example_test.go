@@ -99,8 +99,8 @@ func ExampleSize() {
 	// 30
 }
 
-func ExampleBenign() {
-	fmt.Println(lint.Benign("traceparent"), lint.Benign("unique_key"))
+func ExampleNeverIdentifies() {
+	fmt.Println(lint.NeverIdentifies("traceparent"), lint.NeverIdentifies("unique_key"))
 	// Output:
 	// true false
 }

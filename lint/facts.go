@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// Fact is one observed behaviour of SQS, with the number used by comments and tests.
-type Fact struct {
+// Observation is one observed behaviour of SQS, with the number used by comments and tests.
+type Observation struct {
 	ID   string // such as "F-011"
 	Text string // one sentence, without a full stop
 }
 
 var factRange = regexp.MustCompile(`F-(\d{3})(?: to F-(\d{3}))?`)
 
-// Facts returns the facts about SQS whose numbers occur in r.Source, in the order of their
+// Observations returns the facts about SQS whose numbers occur in r.Source, in the order of their
 // numbers. The caller owns the slice.
-func (r Rule) Facts() []Fact {
-	var found []Fact
+func (r Rule) Observations() []Observation {
+	var found []Observation
 	for _, m := range factRange.FindAllStringSubmatch(r.Source, -1) {
 		first, _ := strconv.Atoi(m[1])
 		last := first
@@ -27,7 +27,7 @@ func (r Rule) Facts() []Fact {
 		for n := first; n <= last; n++ {
 			id := fmt.Sprintf("F-%03d", n)
 			if text, ok := facts[id]; ok {
-				found = append(found, Fact{id, text})
+				found = append(found, Observation{id, text})
 			}
 		}
 	}

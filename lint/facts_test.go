@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// For each fact number in the Source of a rule, such as F-011, the method Facts returns the
+// For each fact number in the Source of a rule, such as F-011, the method Observations returns the
 // fact with its text. Each returned fact has a row in sqstest/FACTS.md, the list of tested
 // facts.
 func TestFacts(t *testing.T) {
@@ -20,7 +20,7 @@ func TestFacts(t *testing.T) {
 	number := regexp.MustCompile(`F-[0-9]{3}`)
 	for _, r := range lint.Rules() {
 		texts := map[string]string{}
-		for _, f := range r.Facts() {
+		for _, f := range r.Observations() {
 			texts[f.ID] = f.Text
 			assert.Contains(t, string(held), "| "+f.ID+" |", r.ID)
 		}
@@ -29,5 +29,5 @@ func TestFacts(t *testing.T) {
 		}
 	}
 	sf011, _ := lint.Lookup("SF011")
-	assert.Len(t, sf011.Facts(), 4, "F-052, F-074 to F-076")
+	assert.Len(t, sf011.Observations(), 4, "F-052, F-074 to F-076")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// Benign reports whether an attribute of this name never identifies an event, so that a
-// retry of an event may change the attribute. Benign ignores the case of letters.
+// NeverIdentifies reports whether an attribute of this name never identifies an event, so that a
+// retry of an event may change the attribute. NeverIdentifies ignores the case of letters.
 //
 // The names are:
 //
@@ -22,7 +22,7 @@ import (
 //   - descriptions of the format: Content-Type, *Version, *SchemaId
 //   - the replay that sent the message: sqsfifo-replay-run
 //   - the request or the attempt: request_id, trace_id, attempt, retry_count, sent_at
-func Benign(name string) bool { return attrname.Benign(name) }
+func NeverIdentifies(name string) bool { return attrname.NeverIdentifies(name) }
 
 // checkIdentity checks the attributes with names such as event_id, because their values
 // identify the event. The body must contain these values.
@@ -30,7 +30,7 @@ func checkIdentity(m Message, b body) []Finding {
 	var texts map[string][]string // by attribute name: forms of its value
 	var carried map[string]bool   // by text: true if this text is a value in the body
 	for name, a := range m.Attributes {
-		if Benign(name) || !attrname.Event(name) && !attrname.Delivery(name) {
+		if NeverIdentifies(name) || !attrname.Event(name) && !attrname.Delivery(name) {
 			continue
 		}
 		if texts == nil {

@@ -101,7 +101,7 @@ const (
 	// OnMessage: [Check] applies the rule to each outgoing message.
 	OnMessage Passes = 1 << iota
 
-	// OnStream: [Stream] applies the rule to each message together with earlier messages.
+	// OnStream: [QueueChecker] applies the rule to each message together with earlier messages.
 	OnStream
 
 	// OnSource: package fifovet or the command "sqsfifo vet" applies the rule to Go source.

@@ -15,17 +15,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Stream checks the messages of one queue, in the order of their sends. Create a Stream
-// with [NewStream].
+// QueueChecker checks the messages of one queue, in the order of their sends. Create a QueueChecker
+// with [NewQueueChecker].
 //
-// A Stream applies the rules about single messages, and the rules SF060 to SF064, which
+// A QueueChecker applies the rules about single messages, and the rules SF060 to SF064, which
 // compare a message with earlier messages. It remembers a message for five minutes, like
 // SQS; an equal message does not extend this time. An unchanged message may be sent again
 // without a finding of SF060 to SF064.
 //
-// A Stream is safe for concurrent use; the order is the order of the calls. It stores about
+// A QueueChecker is safe for concurrent use; the order is the order of the calls. It stores about
 // 250 bytes for each message, and none of the message's text.
-type Stream struct {
+type QueueChecker struct {
 	mu     sync.Mutex
 	n      int // messages so far
 	last   time.Time
@@ -49,10 +49,10 @@ type sighting struct {
 
 type fingerprint [8]byte
 
-// NewStream returns a stream without messages.
-func NewStream() *Stream {
+// NewQueueChecker returns a stream without messages.
+func NewQueueChecker() *QueueChecker {
 	o := window.Options{}
-	return &Stream{last: time.Unix(0, 0), byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
+	return &QueueChecker{last: time.Unix(0, 0), byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
 }
 
 // Check returns the findings of the function [Check], and findings of the rules SF060 to
@@ -61,12 +61,12 @@ func NewStream() *Stream {
 // The parameter `at` is the time of the send. It must not be earlier than in the previous
 // call. The zero time stands for an unknown time: the message counts as sent at the time of
 // the one before it.
-func (s *Stream) Check(at time.Time, m Message) []Finding {
+func (s *QueueChecker) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkOutsideBody(m, b))
 	is := sighting{
 		untimed: at.IsZero(), body: fingerprintOf(m.Body), group: fingerprintOf(m.GroupID),
-		attributes: fingerprintOfAttributes(m.Attributes, Benign),
+		attributes: fingerprintOfAttributes(m.Attributes, NeverIdentifies),
 		retry:      fingerprintOfAttributes(m.Attributes, func(name string) bool { return !attrname.Retry(name) }),
 	}
 	id := m.DeduplicationID
@@ -113,7 +113,7 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 // Unseen counts the deduplication IDs, dedupe keys and event IDs that the stream could not
 // store, because it holds only 33 million of each kind. The stream does not find the reuse
 // of an ID or key that it did not store.
-func (s *Stream) Unseen() int {
+func (s *QueueChecker) Unseen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unseen
@@ -122,7 +122,7 @@ func (s *Stream) Unseen() int {
 // earlier searches the window w for a message with this id, and returns the message and the
 // time of its send. If there is none, earlier stores the current message in w and returns
 // false. The caller holds s.mu.
-func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, current sighting) (sighting, time.Time, bool) {
+func (s *QueueChecker) earlier(w *window.Window[sighting], at time.Time, id string, current sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {
 		return r.Value, r.From, true
@@ -142,7 +142,7 @@ func sameID(m Message, is, was sighting, since time.Time) []Finding {
 	}
 	var fs []Finding
 	if was.attributes != is.attributes || was.retry != is.retry {
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Attributes)), func(name string) bool { return Benign(name) && !attrname.Retry(name) })
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Attributes)), func(name string) bool { return NeverIdentifies(name) && !attrname.Retry(name) })
 		have := "none"
 		if len(names) > 0 {
 			have = shorten(strings.Join(names, ", "), excerptName)

@@ -13,7 +13,7 @@ import (
 // If two messages with one body differ only in attributes that name an attempt, the finding is
 // an info with another advice. If they differ in another attribute too, it is an error.
 func TestRetriesWithAttributesOfTheAttempt(t *testing.T) {
-	s := lint.NewStream()
+	s := lint.NewQueueChecker()
 	send := func(attributes map[string]lint.Attribute) []lint.Finding {
 		return ofRule("SF060", s.Check(time.Time{}, lint.Message{Body: goodBody, GroupID: "g", Attributes: attributes}))
 	}

@@ -15,8 +15,8 @@ import (
 
 var start = time.Date(2025, 12, 4, 17, 4, 0, 0, time.UTC)
 
-func ExampleStream() {
-	s := lint.NewStream()
+func ExampleQueueChecker() {
+	s := lint.NewQueueChecker()
 	send := func(at time.Duration, cloud string) {
 		m := lint.Message{Body: strings.Replace(goodBody, "0.25", cloud, 1), GroupID: "p28r33"}
 		fmt.Println(at, len(s.Check(start.Add(at), m)))
@@ -113,7 +113,7 @@ func otherEvent(cloud string) lint.Message {
 func TestStream(t *testing.T) {
 	for _, c := range streamCases {
 		check := func(steps []step) []lint.Finding {
-			s, at := lint.NewStream(), start
+			s, at := lint.NewQueueChecker(), start
 			var last []lint.Finding
 			for _, step := range steps {
 				at = at.Add(step.after)
@@ -137,7 +137,7 @@ func TestStream(t *testing.T) {
 // A stream remembers a message for five minutes. An equal message does not extend this
 // time.
 func TestStreamForgetsAsSQSDoes(t *testing.T) {
-	s := lint.NewStream()
+	s := lint.NewQueueChecker()
 	for _, at := range []time.Duration{0, 4 * time.Minute, 5*time.Minute - 1} {
 		assert.Empty(t, s.Check(start.Add(at), good()))
 	}
@@ -145,7 +145,7 @@ func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	assert.NotEmpty(t, s.Check(start.Add(5*time.Minute), good()), "and remember this one")
 }
 
-// For random messages, a Stream has the same findings as a simple model of it: three maps
+// For random messages, a QueueChecker has the same findings as a simple model of it: three maps
 // with the text of the earlier messages.
 func TestStreamAgainstAModel(t *testing.T) {
 	type seen struct {
@@ -154,7 +154,7 @@ func TestStreamAgainstAModel(t *testing.T) {
 	}
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		s, at := lint.NewStream(), start
+		s, at := lint.NewQueueChecker(), start
 		byBody, byKey, byEvent := map[string]seen{}, map[string]seen{}, map[string]seen{}
 		for range 300 {
 			at = at.Add(time.Duration(rng.IntN(60)) * time.Second)
@@ -193,14 +193,14 @@ func TestStreamAgainstAModel(t *testing.T) {
 	}
 }
 
-// For a stream's first message, Stream.Check returns the same findings as the function
-// Check. If the message is sent again unchanged, Stream.Check returns these findings again.
+// For a stream's first message, QueueChecker.Check returns the same findings as the function
+// Check. If the message is sent again unchanged, QueueChecker.Check returns these findings again.
 func FuzzStream(f *testing.F) {
 	f.Add(goodBody, "p28r33", "")
 	f.Add(`{"dedupe_key":1,"event_id":[],"payload":`, "", "\xff")
 	f.Fuzz(func(t *testing.T, body, group, id string) {
 		m := lint.Message{Body: body, GroupID: group, DeduplicationID: id}
-		s := lint.NewStream()
+		s := lint.NewQueueChecker()
 		for range 2 {
 			require.Equal(t, lint.Check(m), s.Check(start, m), "a first message, or its replay")
 		}

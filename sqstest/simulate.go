@@ -271,7 +271,7 @@ func (s *Simulation) recordKey(i int, p PreparedMessage) int {
 func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {
-		if !attrname.Benign(name) {
+		if !attrname.NeverIdentifies(name) {
 			// The sum is the same for every order of the attributes.
 			sum += maphash.Comparable(s.seed, [2]string{name, value})
 		}

@@ -88,7 +88,7 @@ func printRules(w io.Writer, rules []lint.Rule) error {
 	e := json.NewEncoder(w)
 	for _, r := range rules {
 		var facts []ruleFact
-		for _, f := range r.Facts() {
+		for _, f := range r.Observations() {
 			facts = append(facts, ruleFact(f))
 		}
 		var limits []ruleLimit
@@ -135,7 +135,7 @@ func printRule(w io.Writer, r lint.Rule) {
 	if r.Source != "" {
 		fmt.Fprintf(w, "source: %s\n", r.Source)
 	}
-	for _, f := range r.Facts() {
+	for _, f := range r.Observations() {
 		fmt.Fprintf(w, "        %s %s\n", f.ID, f.Text)
 	}
 	fmt.Fprintf(w, "fix:    %s\n", r.Fix)

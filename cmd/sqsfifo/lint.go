@@ -121,10 +121,10 @@ func (c *lintCmd) run(_ context.Context, std stdio) error {
 // findings. Some rules compare the message with earlier ones. The parameter `knows` is nil
 // without a catalogue.
 func (c *lintCmd) checker(knows func(string) bool) func(messageline.Line) []lint.Finding {
-	stream, last := lint.NewStream(), time.Unix(0, 0)
+	stream, last := lint.NewQueueChecker(), time.Unix(0, 0)
 	return func(l messageline.Line) []lint.Finding {
 		if !l.At.IsZero() {
-			if l.At.After(last) { // a lint.Stream accepts no decreasing times
+			if l.At.After(last) { // a lint.QueueChecker accepts no decreasing times
 				last = l.At
 			}
 			l.At = last

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Benign reports whether an attribute of this name never identifies an event. Such
+// NeverIdentifies reports whether an attribute of this name never identifies an event. Such
 // attributes are trace context, content types, versions, schema IDs, the ID of a run of the
 // replay command (sqsfifo-replay-run), and names that a retry may change (see [Retry]). Case
 // does not matter.
-func Benign(name string) bool {
+func NeverIdentifies(name string) bool {
 	name = lower(name)
 	switch name {
 	case "traceparent", "tracestate", "baggage", "b3", "awstraceheader", "content-type", "sqsfifo-replay-run":

@@ -54,10 +54,10 @@ func TestNames(t *testing.T) {
 		assert.False(t, attrname.Attempt(name), name)
 	}
 	for _, name := range []string{"traceparent", "TraceState", "baggage", "b3", "AWSTraceHeader", "Content-Type", "X-Amzn-Request-Id", "schemaVersion", "avroSchemaId", "sqsfifo-replay-run"} {
-		assert.True(t, attrname.Benign(name), name)
+		assert.True(t, attrname.NeverIdentifies(name), name)
 	}
 	for _, name := range []string{"event_id", "version_of", "trace", ""} {
-		assert.False(t, attrname.Benign(name), name)
+		assert.False(t, attrname.NeverIdentifies(name), name)
 	}
 	for _, name := range []string{"X-Request-Id", "correlationId", "request_uuid", "x-amzn-trace-id", "attempt", "Retry-Count", "x-retry-count", "retryAttempt", "sent_at", "SentAt"} {
 		assert.True(t, attrname.Attempt(name), name)

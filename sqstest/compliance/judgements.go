@@ -366,7 +366,7 @@ func (e *evidence) lintMessage(m sqstest.Message) lint.Message {
 func attributeText(m sqstest.Message) string {
 	var out []string
 	for name, v := range m.Attributes {
-		if !lint.Benign(name) {
+		if !lint.NeverIdentifies(name) {
 			out = append(out, fmt.Sprintf("%s=%q", name, aws.ToString(v.StringValue)+string(v.BinaryValue)))
 		}
 	}

@@ -171,11 +171,11 @@ func texts(attributes map[string]types.MessageAttributeValue) map[string]string 
 }
 
 // significant returns the attributes that may distinguish two events. It leaves out
-// attributes such as trace IDs (see attrname.Benign).
+// attributes such as trace IDs (see attrname.NeverIdentifies).
 func significant(attributes map[string]types.MessageAttributeValue) map[string]string {
 	out := texts(attributes)
 	for name := range out {
-		if attrname.Benign(name) {
+		if attrname.NeverIdentifies(name) {
 			delete(out, name)
 		}
 	}

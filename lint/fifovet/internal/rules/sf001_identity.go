@@ -17,7 +17,7 @@ import (
 // or a setting cannot.
 func distinguishes(a message.Attribute) bool {
 	variable, known := a.Variable()
-	if lint.Benign(a.Name) || !known || len(variable) == 0 {
+	if lint.NeverIdentifies(a.Name) || !known || len(variable) == 0 {
 		return false
 	}
 	if !attrname.Event(a.Name) && slices.ContainsFunc(variable, func(o flow.Origin) bool { return o.Kind == flow.FromSource }) {

@@ -58,7 +58,7 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 // outsideBody reports whether an attribute may differ between events with equal bodies,
 // because its value is not in the event's JSON form. It also returns the value's origin.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
-	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
+	if lint.NeverIdentifies(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false
 	}
 	var lost flow.Origin
