@@ -97,7 +97,7 @@ func TestHoldIsOfOneMessage(t *testing.T) {
 			return nil
 		},
 		"backs off": func(m consumer.Message[job], n int) error {
-			if n < 2 {
+			if n < 4 {
 				return errors.New("not yet")
 			}
 			return nil
