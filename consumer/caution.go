@@ -11,27 +11,21 @@ const (
 	// singleReceives: from this receive count, a message may have crashed a consumer.
 	singleReceives = 2
 
-	// suspectReceives: from this receive count, a message is a suspect: it may have crashed
-	// two consumers.
+	// suspectReceives: from this receive count, a message may have crashed two consumers.
 	suspectReceives = 3
-
-	// mostSuspects is how many suspects run concurrently, and how many of them end a period
-	// of caution.
-	mostSuspects = 3
 
 	mostPolls = 16 // concurrent receives
 )
 
 // extend begins a period of one visibility timeout, unless the period runs. After a period no
-// other one begins until no call of extend has come for two visibility timeouts. The result
-// reports whether a period began. The caller holds e.mu.
-func (p *period) extend(e *engine, now clock.Instant) (begins bool) {
-	if begins = now >= p.trustedUntil; begins {
+// other one begins until no call of extend has come for two visibility timeouts. The
+// caller holds e.mu.
+func (p *period) extend(e *engine, now clock.Instant) {
+	if now >= p.trustedUntil {
 		p.until = now.Add(e.visibility)
 		e.wakeAt(p.until, now)
 	}
 	p.trustedUntil = max(p.until, now.Add(2*e.visibility))
-	return begins
 }
 
 func (p *period) runs(now clock.Instant) bool { return now < p.until }
@@ -45,15 +39,10 @@ func (e *engine) suspect(b *groupBatch, now clock.Instant) {
 	if it.suspicion >= singleReceives {
 		e.single.extend(e, now)
 	}
-	if it.suspicion < suspectReceives || e.isCondemned(it) {
+	if !e.nearLimit(it) || e.isCondemned(it) {
 		return
 	}
-	if e.suspects.extend(e, now) {
-		e.cleared = 0
-	}
-	if e.nearLimit(it) {
-		e.last.extend(e, now)
-	}
+	e.last.extend(e, now)
 	b.suspect = true
 	e.suspectsInHand++
 }
@@ -65,19 +54,13 @@ func (e *engine) isCondemned(it *item) bool {
 
 // nearLimit reports whether a few more crashes would bring a suspect to the limit.
 func (e *engine) nearLimit(it *item) bool {
-	return e.limit > 0 && it.suspicion > e.limit/2
-}
-
-// isCautious reports whether a period runs in which suspects and other messages do not run
-// concurrently.
-func (e *engine) isCautious(now clock.Instant) bool {
-	return e.suspects.runs(now) && e.cleared < mostSuspects || e.last.runs(now)
+	return e.limit > 0 && it.suspicion >= suspectReceives && it.suspicion > e.limit/2
 }
 
 // isSuspect reports whether the first message of a batch is a suspect in a running period.
 // The caller holds e.mu.
 func (e *engine) isSuspect(b *groupBatch, now clock.Instant) bool {
-	return b.suspect && (e.suspects.runs(now) && e.cleared < mostSuspects || e.last.runs(now) && e.nearLimit(b.items[0]))
+	return b.suspect && e.last.runs(now)
 }
 
 // grant lets waiting batches call the handler, up to Config.Groups at a time. In a period of
@@ -85,12 +68,8 @@ func (e *engine) isSuspect(b *groupBatch, now clock.Instant) bool {
 // caller holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
-	if e.isClosing() {
-		return
-	}
 	now := e.clock.Now()
-	if e.suspectsRunning > 0 && e.isCautious(now) {
-		e.grantSuspects(now)
+	if e.isClosing() || e.aloneRuns && e.last.runs(now) {
 		return
 	}
 	for i := 0; i < len(e.waiting) && e.running < e.groups; {
@@ -101,7 +80,7 @@ func (e *engine) grant() {
 			e.begin(t)
 		}
 	}
-	e.grantSuspects(now)
+	e.grantSuspect(now)
 }
 
 func (e *engine) begin(t *waiter) {
@@ -120,36 +99,28 @@ func (e *engine) wakeAt(at, now clock.Instant) {
 	})
 }
 
-// grantSuspects lets suspects call the handler if no ordinary message is in hand, those with
-// the lowest receive counts first. A sleeping or blocked group does not count: it may wait
-// for long. The caller holds e.mu.
-func (e *engine) grantSuspects(now clock.Instant) {
-	for e.running < e.groups && !e.aloneRuns {
-		others := len(e.batches) - e.count[stateBlocked] - e.count[stateSleeping] - e.suspectsRunning
-		next := -1
-		for i, t := range e.waiting {
-			if !e.isSuspect(t.batch, now) {
-				continue
-			}
-			others--
-			if next < 0 || t.batch.items[0].suspicion < e.waiting[next].batch.items[0].suspicion {
-				next = i
-			}
+// grantSuspect lets the suspect with the lowest receive count call the handler if no other
+// message is in hand. A sleeping or blocked group does not count: it may wait for long. The
+// caller holds e.mu.
+func (e *engine) grantSuspect(now clock.Instant) {
+	others := len(e.batches) - e.count[stateBlocked] - e.count[stateSleeping] + e.polls
+	next := -1
+	for i, t := range e.waiting {
+		if !e.isSuspect(t.batch, now) {
+			continue
 		}
-		if next < 0 || others > 0 || e.suspectsRunning >= mostSuspects {
-			return
+		others--
+		if next < 0 || t.batch.items[0].suspicion < e.waiting[next].batch.items[0].suspicion {
+			next = i
 		}
-		t := e.waiting[next]
-		alone := e.last.runs(now) && e.nearLimit(t.batch.items[0])
-		if alone && e.suspectsRunning+e.polls > 0 {
-			return
-		}
-		e.aloneRuns = alone
-		e.suspectsRunning++
-		t.batch.suspectRuns = true
-		e.waiting = slices.Delete(e.waiting, next, next+1)
-		e.begin(t)
 	}
+	if next < 0 || others > 0 {
+		return
+	}
+	t := e.waiting[next]
+	e.aloneRuns, t.batch.suspectRuns = true, true
+	e.waiting = slices.Delete(e.waiting, next, next+1)
+	e.begin(t)
 }
 
 // endSuspicion is called after the first handler call for a batch, or when the batch ends.
@@ -161,11 +132,7 @@ func (e *engine) endSuspicion(b *groupBatch) {
 	b.suspect = false
 	e.suspectsInHand--
 	if b.suspectRuns {
-		e.suspectsRunning--
 		e.aloneRuns = false
-		if e.cleared++; e.cleared == mostSuspects {
-			e.single.until = 0
-		}
 	}
 }
 
@@ -173,12 +140,12 @@ func (e *engine) endSuspicion(b *groupBatch) {
 // concurrent receives (polls). If no receive may start now, both are 0. The caller holds
 // e.mu.
 func (e *engine) receiveLimits(now clock.Instant) (perReceive, polls int) {
-	switch cautious := e.isCautious(now); {
-	case cautious && e.suspectsInHand > 0:
+	switch {
+	case e.last.runs(now) && e.suspectsInHand > 0:
 		return 0, 0
 	case e.last.runs(now):
 		return 1, 1
-	case cautious || e.single.runs(now):
+	case e.single.runs(now):
 		return 1, 4
 	default:
 		return e.perReceive, mostPolls

@@ -24,11 +24,9 @@
 // or is skipped: see [Failure].
 //
 // If a handler kills its process, SQS delivers the message again with a higher receive
-// count. A message received three times is therefore a suspect. The consumer then receives
-// little, and handles suspects while no other message is in hand. This caution ends when
-// three suspects have been handled without a crash, and at the latest after one visibility
-// timeout. Only messages above half of the limit (see below) are handled one by one for the
-// whole time.
+// count. After a message's second receive, the consumer receives one message at a time for one
+// visibility timeout. Meanwhile it handles a message whose receive count is above half of the
+// limit (see below) while no other message is in hand.
 //
 // A receive count alone neither deletes nor parks a message: a shutdown raises the count,
 // too, and it goes along to a dead-letter queue. The limit of deliveries is

@@ -161,24 +161,19 @@ func (e *engine) flushLog() {
 // delivers again all messages that the process had received, with higher receive counts. So
 // the consumer keeps few messages while it handles a suspect. engine.mu guards the fields.
 //
-// The receipt of a suspect begins a period of caution. The period ends when mostSuspects
-// suspects have been handled without a crash, and at the latest after one visibility
-// timeout.
+// A suspect is a message whose receive count is above half of the limit, and at least three.
+// Its receipt begins a period of caution, which ends after one visibility timeout.
 type caution struct {
 	// limit is the receive count above which Failure.Action or the redrive policy applies. It
-	// is 0 without a limit. In a period of its own, each suspect above half of the limit is
-	// handled alone. So a message that crashes the process takes no other message along to
-	// the limit.
+	// is 0 without a limit: then there are no suspects. A suspect is handled alone, so a
+	// message that crashes the process takes no other message along to the limit.
 	limit int
 
-	single   period // each receive asks for one message
-	suspects period // mostSuspects suspects run concurrently, and nothing beside them
-	last     period // each suspect above half of the limit runs alone
-	cleared  int    // handled suspects in the period `suspects`
+	single period // each receive asks for one message
+	last   period // each suspect runs alone
 
-	suspectsInHand  int  // batches whose first message is a suspect without a call of the handler
-	suspectsRunning int  // running handlers of suspects
-	aloneRuns       bool // the only running handler is of a suspect near the limit
+	suspectsInHand int  // batches whose first message is a suspect without a call of the handler
+	aloneRuns      bool // the only running handler is a suspect's
 
 	givenUp map[string]past // messages that this process gave up, by message ID
 }
