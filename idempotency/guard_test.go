@@ -393,8 +393,8 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	}
 	without := later("a")
 	without.Recompute = nil
-	var unjudged *idempotency.IncomparableError
-	if _, err := g.Do(t.Context(), without, never(t)); !errors.As(err, &unjudged) || unjudged.Stored != "pay/1" {
+	var incomparable *idempotency.IncomparableError
+	if _, err := g.Do(t.Context(), without, never(t)); !errors.As(err, &incomparable) || incomparable.Stored != "pay/1" {
 		t.Errorf("got %v, want an IncomparableError that names pay/1", err)
 	}
 	broken := errors.New("cannot decode")
@@ -445,7 +445,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 
 // An inner operation returns an error marked with NoEffect. The outer operation takes
 // effect, and then returns the same error. Its outcome must be unknown, not a failure.
-func TestNotDoneOfAnInnerGuard(t *testing.T) {
+func TestNoEffectOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}
 	open, err := idempotency.NewGuard(idempotency.GuardConfig{

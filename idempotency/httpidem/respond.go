@@ -63,18 +63,18 @@ func (e *exchange) answerRun(err error) error {
 // explain answers a request whose handler did not run; err is the guard's error.
 func (e *exchange) explain(err error) error {
 	var (
-		conflict   *idempotency.ConflictError
-		unjudged   *idempotency.IncomparableError
-		inProgress *idempotency.InProgressError
-		unresolved *idempotency.UnresolvedError
-		full       *idempotency.CapacityError
-		overQuota  *idempotency.QuotaError
+		conflict     *idempotency.ConflictError
+		incomparable *idempotency.IncomparableError
+		inProgress   *idempotency.InProgressError
+		unresolved   *idempotency.UnresolvedError
+		full         *idempotency.CapacityError
+		overQuota    *idempotency.QuotaError
 	)
 	switch {
-	case errors.As(err, &conflict), errors.As(err, &unjudged):
+	case errors.As(err, &conflict), errors.As(err, &incomparable):
 		e.seen.Decision = idempotency.DecisionConflict
 		p := problem{Type: ProblemOtherPayload, Status: e.config.Rules.OtherPayload, Title: "The key was used for another request", Detail: "Use a new key for a new request."}
-		if unjudged != nil {
+		if incomparable != nil {
 			e.seen.Decision = idempotency.DecisionIncomparable
 			p.Detail = "It was used under another version of this service, whose requests cannot be compared. Use a new key."
 		}

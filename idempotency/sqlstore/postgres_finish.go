@@ -12,7 +12,7 @@ import (
 )
 
 // In postgresFinish, the condition and the assignments of UPDATE implement
-// idempotency.Finish.
+// idempotency.ApplyEnding.
 const postgresFinish = `WITH input AS MATERIALIZED (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[], $10::text::bigint[])
     AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason, lease)

@@ -357,8 +357,8 @@ func TestAnotherSpec(t *testing.T) {
 		k = r.claim("unreadable", "payload", "payload")
 		v := r.ask(k)
 		require.Equal(t, verdict.Refuse, v.Kind, "not a conflict")
-		var unjudged *idempotency.IncomparableError
-		require.ErrorAs(t, v.Err, &unjudged)
+		var incomparable *idempotency.IncomparableError
+		require.ErrorAs(t, v.Err, &incomparable)
 		require.Equal(t, verdict.InDoubt, k.Known().State)
 		require.Equal(t, verdict.None, r.look(k).Kind)
 	})
