@@ -145,8 +145,9 @@ type Memory struct {
 	// client, a wrong clock does no harm, because the Date header of SQS's answers shows
 	// the difference. With another client, the clock must be right to 5 seconds.
 	//
-	// If SQS accepted the first message less than 5 seconds before the first attempt of
-	// this call, the duplicate is not recognised.
+	// A duplicate is not recognised if SQS accepted the first message less than 5 seconds
+	// before the first attempt of this call, or if this is so by the clock of this machine
+	// alone: the Date header may be wrong too.
 	DetectForeignDuplicates bool
 }
 

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"fmt"
 	"math/big"
 	"testing"
 	"time"
@@ -228,6 +229,22 @@ func TestClockOfSQSIsAhead(t *testing.T) {
 		assert.True(t, s.try(answer("m", time.Minute)), lead)
 		assert.Equal(t, accepted, s.look().Since, lead)
 		assert.False(t, r.submit("k2", "g", "b2").try(answer("m2", 0)), lead)
+	}
+}
+
+// The Date header of the answer is wrong by minutes: according to it, SQS accepted the
+// message before the submission. According to this machine's clock, SQS has just accepted
+// the message. The contradiction proves nothing.
+func TestAWrongDateProvesNoDuplicate(t *testing.T) {
+	for _, lead := range []time.Duration{10 * time.Second, 2 * time.Minute, 4 * time.Minute} {
+		r := newRig(t, process.Options{AcceptTimes: true})
+		r.pass(time.Hour)
+		for n := range int64(20) {
+			key := fmt.Sprint("k", n)
+			a := stored("m"+key, sequenceAt(r.Wall(r.Now()).Add(-time.Duration(n)*200*time.Millisecond), n))
+			a.Lead = process.Lead{Least: lead, Most: lead + time.Second}
+			assert.False(t, r.submit(key, "g"+key, key).try(a), "%v, message %d", lead, n)
+		}
 	}
 }
 

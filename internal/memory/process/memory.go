@@ -380,7 +380,7 @@ const (
 	recentTime
 
 	// earlierTime: SQS accepted the message before the submission's first attempt:
-	// another submission or process sent it.
+	// another submission or process sent it. This machine's clock does not contradict.
 	earlierTime
 
 	// perhapsEarlierTime: SQS may have accepted the message before the submission's first
@@ -407,7 +407,10 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Le
 		return 0, unknownTime
 	}
 	at := now.Add(earliest.Sub(wall))
-	if !latest.Before(began) {
+	// By this machine's clock alone, SQS has accepted the message since the first attempt.
+	// The difference in lead then may be wrong, for example because the Date header is.
+	recent := !number.acceptedAt().Before(began) && number.acceptedAt().Before(wall.Add(window.Slack))
+	if recent || !latest.Before(began) {
 		return at, perhapsEarlierTime
 	}
 	return at, earlierTime

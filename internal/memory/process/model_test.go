@@ -287,7 +287,9 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		if m.trust && ms != 0 {
 			at := time.UnixMilli(ms)
 			began := wall.Add(a.first.Sub(now))
-			duplicate = duplicate || at.Before(began.Add(-window.Slack-(r.Lead.Most-r.Lead.Least))) && at.After(wall.Add(-span))
+			machine := -r.Lead.Most // from SQS's clock to this machine's clock
+			contradicts := !at.Before(began.Add(machine-window.Slack)) && at.Before(wall.Add(machine+window.Slack))
+			duplicate = duplicate || at.Before(began.Add(-window.Slack-(r.Lead.Most-r.Lead.Least))) && at.After(wall.Add(-span)) && !contradicts
 		}
 		known := h.state == verdict.Stored
 		switch {
