@@ -106,7 +106,7 @@ func encodeViolation(err error) error {
 	}
 	f := finding(rule, "MessageBody", pointer, err.Error())
 	plain := false
-	if located != nil && located.Type != nil {
+	if located != nil && (located.Type != nil || errors.Is(err, canonicaljson.ErrInvalidUTF8) || errors.Is(err, canonicaljson.ErrSurrogate)) {
 		f.Message, f.Fix, plain = clearerText(located, f.Message, f.Fix)
 	}
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
@@ -122,6 +122,8 @@ func clearerText(e *canonicaljson.Error, message, fix string) (_, _ string, plai
 		return "the " + e.Type.String() + " is " + number + ", for which JSON has no form", "leave the field out or send null, with a pointer and omitempty", true
 	case errors.Is(e, canonicaljson.ErrUnsupportedType):
 		return "JSON has no form for the Go type " + e.Type.String(), `tag the field json:"-", or give its type a MarshalJSON method`, true
+	case errors.Is(e, canonicaljson.ErrInvalidUTF8), errors.Is(e, canonicaljson.ErrSurrogate):
+		return "the text is not valid Unicode: " + e.Err.Error(), "cut texts between characters, convert them to UTF-8, or encode the bytes as base64", true
 	case errors.Is(e, canonicaljson.ErrInexactInteger):
 		return message, `tag the field json:",string", or make it a string`, false
 	}

@@ -202,7 +202,7 @@ type ConflictError struct {
 
 // Error returns the event ID, the difference and a fix.
 func (e *ConflictError) Error() string {
-	way := "give each event its own key"
+	way := "give each event its own key; if both are the same event, its payload must be equal each time, for example in the time zone of its times"
 	what := "another payload"
 	if e.Reuse == ReuseDrift {
 		what = "the same payload but another event_time, event_id or event_source"

@@ -88,7 +88,9 @@ type Outcomes struct {
 	Stored, Duplicates int64
 
 	// NotStored, InDoubt and Altered count failed events by the fate that [FateOf] returns
-	// for their errors. A call of TrySend that finds the buffer full adds one to NotStored.
+	// for their errors. A call of TrySend that finds the buffer full counts like any other
+	// outcome: normally as NotStored, but as InDoubt after an earlier attempt in doubt, and
+	// as a duplicate if SQS is known to have the event.
 	NotStored, InDoubt, Altered int64
 }
 

@@ -141,7 +141,9 @@ func (m *Memory) Wall(i Instant) time.Time {
 //   - SQS confirmed an attempt of this submission, but Record reported a duplicate.
 //
 // The parameter `sent` is false if the submission has no attempt, or has one that Admit has
-// permitted and that will not be made.
+// permitted and that will not be made. The record itself keeps such an attempt until Record
+// or Release: Admit may still run, and begin the attempt after Conclude. Until then, another
+// submission of the event that ends is in doubt, which is too cautious but never wrong.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission, sent bool) (k Known, duplicate, retained bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -262,3 +262,30 @@ func TestOrganization(t *testing.T) {
 		assert.ErrorContains(t, err, says)
 	}
 }
+
+// A text that was cut inside of a character is refused, with the reason and a remedy.
+func TestTextsThatAreNotUnicode(t *testing.T) {
+	type document struct {
+		Title string            `json:"title"`
+		Tags  map[string]string `json:"tags,omitempty"`
+		Raw   json.RawMessage   `json:"raw,omitempty"`
+	}
+	q := producertest.NewQueue(t, sqstest.Config{})
+	p, err := sqsfifo.NewProducer(q, sqsfifo.Config[document]{QueueURL: q.URL(), Source: producertest.Source, Identify: func(document) (sqsfifo.Identity, error) {
+		return sqsfifo.Identity{DedupeKey: "k", Group: "g", Time: producertest.Sample.Acquired}, nil
+	}})
+	require.NoError(t, err)
+	for _, d := range []document{
+		{Title: "a\xf0\x9f"},
+		{Title: "\xed\xa0\xbd"},
+		{Tags: map[string]string{"k\xff": "v"}},
+		{Raw: json.RawMessage(`{"t":"\ud83d"}`)},
+		{Raw: json.RawMessage("{\"t\":\"\xf0\x9f\"}")},
+	} {
+		_, err := p.Send(t.Context(), d)
+		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+		require.ErrorContains(t, err, "the text is not valid Unicode")
+		require.ErrorContains(t, err, "base64")
+		require.NotContains(t, err.Error(), "joining")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -50,5 +51,29 @@ func TestNoAttemptWithoutARequest(t *testing.T) {
 		require.Len(t, q.Suppressed(), suppressed, "there was no request")
 		counted, _ := o.metrics(t)
 		require.EqualValues(t, 1, counted["sqs_fifo.body_hash.length_bytes By"], "only the body that was handed to SQS")
+	})
+}
+
+// An earlier call has stored the event. The tested call ends before any request, so its
+// Receipt has zero Attempts.
+func TestNoAttemptOfADuplicateWithoutARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := producertest.NewQueue(t, sqstest.Config{})
+		var o *observed
+		p := producertest.On(t, mute{q}, q, func(c *sqsfifo.Config[producertest.Scene]) { o = observe(c) })
+		_, err := p.Send(t.Context(), producertest.Sample)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, p.TrySend(ctx, producertest.Sample, func(r sqsfifo.Receipt, err error) {
+			assert.NoError(t, err)
+			assert.True(t, r.Duplicate)
+			assert.Zero(t, r.Attempts)
+		}))
+		require.NoError(t, p.Close(t.Context()))
+		require.Empty(t, q.Suppressed())
+		counted, _ := o.metrics(t)
+		require.EqualValues(t, 1, counted["sqs_fifo.body_hash.length_bytes By"])
 	})
 }

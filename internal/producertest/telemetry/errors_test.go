@@ -39,7 +39,7 @@ func TestErrorTexts(t *testing.T) {
 		},
 		{
 			&sqsfifo.ConflictError{Reuse: sqsfifo.ReuseConflict, EventID: id, DedupeKey: "soil|17", FirstSent: at},
-			`sqsfifo: not stored: event 019ae7b0-8c00-7abc-9def-0123456789ab: its dedupe key was sent at 2025-12-04T00:04:35Z with another payload; give each event its own key`,
+			`sqsfifo: not stored: event 019ae7b0-8c00-7abc-9def-0123456789ab: its dedupe key was sent at 2025-12-04T00:04:35Z with another payload; give each event its own key; if both are the same event, its payload must be equal each time, for example in the time zone of its times`,
 			nil,
 		},
 		{
