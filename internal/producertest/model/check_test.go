@@ -110,6 +110,7 @@ func (m *modelRun) check(sum *modelTotals) {
 		if s.outcomes != 1 {
 			m.fail(s, "%d outcomes in the end", s.outcomes)
 		}
+		m.checkTime(s)
 		m.checkFate(s, bodies[s.body], requests[s.body], earlier[s.body])
 		earlier[s.body] = append(earlier[s.body], s)
 		switch sqsfifo.FateOf(s.err) {
@@ -129,6 +130,26 @@ func (m *modelRun) check(sum *modelTotals) {
 	}
 	sum.submissions.Add(int64(len(m.subs)))
 	sum.accepted.Add(int64(len(m.accepts)))
+}
+
+// checkTime checks that an outcome comes RetryFor after the submission or after the last
+// answer about an event of the group, whichever is later. A request, a minute until the
+// dispatcher ends events that wait for a request, and a few seconds may be added.
+func (m *modelRun) checkTime(s *modelSub) {
+	if m.delivery.BufferEvents != 0 || m.crowded || m.slow || m.on.suspends || m.on.deaf > 0 || s.outcomes == 0 {
+		return // the time of Submit or of the outcome is not known well enough
+	}
+	since := s.made
+	for _, r := range m.requests {
+		if _, fails := map[string]bool{"throttled": true, "refused": true, "failing": true, "lost": true}[r.plan.kind]; !fails &&
+			r.subs[0].producer == s.producer && r.answered && r.end.After(since) && r.end.Before(s.reported) &&
+			slices.ContainsFunc(r.subs, func(o *modelSub) bool { return o.e.Group == s.e.Group }) {
+			since = r.end
+		}
+	}
+	if took := s.reported.Sub(since); took > cmp.Or(m.delivery.RetryFor, 270*time.Second)+20*time.Second+time.Minute+10*time.Second {
+		m.fail(s, "its outcome took %v", took)
+	}
 }
 
 const (

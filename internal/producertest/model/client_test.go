@@ -107,6 +107,11 @@ func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageB
 		out.Successful[0].SequenceNumber = nil
 		out.Successful = out.Successful[:1]
 	}
+	if p.kind == "mangled" {
+		for i := range out.Successful {
+			out.Successful[i].MD5OfMessageBody = aws.String("mangled")
+		}
+	}
 	return out, nil
 }
 

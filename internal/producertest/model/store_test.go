@@ -111,6 +111,7 @@ type storeWorld struct {
 	clock   int
 	calm    bool // no more faults
 	down    time.Time
+	mute    time.Time // until then, the store loses all its answers
 	subs    []*storeSub
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
@@ -228,7 +229,7 @@ func (s *storeOfProcess) do(ctx context.Context, f func() error) error {
 		return errCrashed
 	}
 	took := w.millis(10)
-	before, after, ambiguous := w.chance(w.faulty) || time.Now().Before(w.down), w.chance(w.faulty), w.rng.IntN(2) == 0
+	before, after, ambiguous := w.chance(w.faulty) || time.Now().Before(w.down), w.chance(w.faulty) || time.Now().Before(w.mute), w.rng.IntN(2) == 0
 	dies, early := w.chance(w.crashy), w.rng.IntN(2) == 0
 	if w.chance(w.faulty / 4) {
 		took = w.millis(8000)
@@ -341,6 +342,9 @@ func (w *storeWorld) run(sum *storeTotals) {
 		if w.chance(0.03) {
 			w.down = time.Now().Add(time.Duration(w.rng.IntN(120)) * time.Second)
 		}
+		if w.chance(0.02) {
+			w.mute = time.Now().Add(time.Duration(w.rng.IntN(600)) * time.Second)
+		}
 		var events []storeEvent
 		for range 1 + w.rng.IntN(4) {
 			n := w.rng.IntN(keys)
@@ -405,7 +409,7 @@ func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 	}
 	w.actors.Wait()
 	w.mu.Lock()
-	w.calm, w.down = true, time.Time{}
+	w.calm, w.down, w.mute = true, time.Time{}, time.Time{}
 	wait := []time.Duration{31 * time.Second, 4 * time.Minute, 10 * time.Minute}[w.rng.IntN(3)]
 	w.mu.Unlock()
 	time.Sleep(wait)

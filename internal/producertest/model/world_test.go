@@ -117,8 +117,12 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 		at = at.Add(time.Duration(1+rng.IntN(120)) * time.Second)
 		if rng.IntN(2) == 0 {
 			period.kind = modelLongFaults[rng.IntN(len(modelLongFaults))]
-			if rng.IntN(4) == 0 {
+			switch rng.IntN(12) {
+			case 0, 1, 2:
 				at = at.Add(time.Duration(rng.IntN(6)) * time.Minute)
+			case 3: // an outage to the end of the program, with all its queued events
+				period.kind = []string{"throttled", "refused"}[rng.IntN(2)]
+				at = at.Add(3 * time.Hour)
 			}
 		}
 		period.until = at
@@ -143,7 +147,7 @@ var modelLongFaults = []string{"black hole", "refused", "throttled", "failing", 
 // modelFaults lists the faults of single requests.
 var modelFaults = []string{
 	"lost", "late", "dropped", "black hole", "refused", "throttled", "failing", "slow", "fails entries",
-	"unproven", "poisoned", "panic", "exit", "nothing",
+	"unproven", "mangled", "poisoned", "panic", "exit", "nothing",
 }
 
 // faultOf chooses the fault of one request, or "" for none. In a period with a fault, at
@@ -155,7 +159,7 @@ func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
 			switch chance := rng.IntN(10); {
 			case d.kind == "fair":
 			case d.kind == "lossy" && chance < 5:
-				return []string{"lost", "late", "dropped", "unproven"}[rng.IntN(4)]
+				return []string{"lost", "late", "dropped", "unproven", "mangled"}[rng.IntN(5)]
 			case d.kind != "lossy" && (chance < 8 || d.kind == "black hole" || d.kind == "refused"):
 				return d.kind
 			}
