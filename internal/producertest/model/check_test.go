@@ -132,8 +132,8 @@ func (m *modelRun) check(sum *modelTotals) {
 	sum.accepted.Add(int64(len(m.accepts)))
 }
 
-// checkTime checks that an outcome comes RetryFor after the submission or after the last
-// answer about an event of the group, whichever is later. A request, a minute until the
+// checkTime checks that an outcome comes RetryFor after the later of the submission and the
+// last answer about an event of the group. A request, a minute until the
 // dispatcher ends events that wait for a request, and a few seconds may be added.
 func (m *modelRun) checkTime(s *modelSub) {
 	if m.delivery.BufferEvents != 0 || m.crowded || m.slow || m.on.suspends || m.on.deaf > 0 || s.outcomes == 0 {
