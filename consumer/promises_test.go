@@ -22,7 +22,7 @@ var promises = map[string][]struct{ text, tests string }{
 		{"`ActionSkip` (delete). There is no default.", "TestSkip TestConfigErrors"},
 		{"Without `Store`, yes. With `Store` and `GuaranteeAtLeastOnce`, only after a crash between effect and record. With `GuaranteeAtMostOnce`, no", "TestCrashAfterEffect TestSimulation"},
 		{"With `HandleTx`, an effect happens once.", "TestSimulation TestKilledConsumers"},
-		{"`JSON` a body without an envelope, `SNS` a notification around either", "TestBodies TestNotificationAdvice"},
+		{"`JSON` reads a body without an envelope, `SNS` a notification around either", "TestBodies TestNotificationAdvice"},
 		{"returns the same `EventSource` and `DedupeKey` for both", "TestNotificationIsDuplicate"},
 		{"| nil | the message is deleted |", "TestConformance"},
 		{"| an error, a panic | another attempt after a back-off; after `Failure.Attempts` attempts, `Failure.Action` |", "TestRetryInHand TestTrap TestPanic"},
@@ -39,9 +39,9 @@ var promises = map[string][]struct{ text, tests string }{
 		{"A receive count alone neither deletes nor parks a message.", "TestHighReceiveCounts TestShutdownsAreNoFailures TestSimulation"},
 		{"`Failure.Deliveries` limits the deliveries of a message whose handler kills its process.", "TestCrashLoop"},
 		{"It is off unless set, and `ActionSkip` excludes it", "TestCrashLoop TestConfigErrors"},
-		{"An event of another organization blocks its group, whatever the `Action` says", "TestOtherOrganization"},
+		{"an event of another organization blocks its group, whatever the `Action` says", "TestOtherOrganization"},
 		{"The parking queue is a FIFO queue and should keep messages longer than the queue.", "TestPreflight"},
-		{"The consumer needs `sqs:ReceiveMessage`, `sqs:DeleteMessage`, `sqs:ChangeMessageVisibility` and `sqs:GetQueueAttributes`", "TestQueueOfTheGuideFitsAConsumer"},
+		{"The consumer needs `sqs:ReceiveMessage`, `sqs:DeleteMessage`, `sqs:ChangeMessageVisibility` and `sqs:GetQueueAttributes`", "TestQueueFitsBothSides"},
 		{"`Stats` and the instruments `sqs_fifo.consumer.*` count.", "TestStats TestTelemetry"},
 		{"`Blocked` lists the groups whose heads fail, with key, attempts and cause", "TestBlock TestBlockedGroupStaysBlocked"},
 		{"`Retry` of an unresolved message needs an outcome in the store first", "TestRetryUnresolved"},
@@ -76,9 +76,11 @@ var promises = map[string][]struct{ text, tests string }{
 		{"The type of a queue is fixed.", ""},
 		{"This producer refuses such a resend within the interval.", "TestKeyThatMovesBetweenGroupsIsRefused"},
 		{"If `ContentBasedDeduplication` must stay off, set `Deduplication: sqsfifo.DeduplicationExplicit`.", "TestQueueWithoutContentBasedDeduplication"},
-		{"`producer.Preflight(ctx)` reads the attributes and reports every problem.", "TestPreflight TestTheCLIsQueueIsFit"},
+		{"Its queue passes the `Preflight` of a producer and of a consumer", "TestQueueFitsBothSides"},
+		{"Without the module, copy its queues", "TestGuideShowsTheModule"},
+		{"`Preflight` reads the attributes and reports every problem.", "TestPreflight TestTheCLIsQueueIsFit"},
 		{"reports the queue's behaviour, independent of its attributes", "TestScripts"},
-		{"The producer needs the first statement, the consumer the second.", "TestQueueOfTheGuideFitsAConsumer"},
+		{"The producer needs the first statement, the consumer the others.", "TestQueueFitsBothSides"},
 		{"without the permission that check is skipped", "TestQueueThatTellsNothing"},
 		{"SSE-SQS (`SqsManagedSseEnabled`) needs no permissions.", ""},
 		{"An event that KMS refuses is \"not stored\" with SQS's error code.", "TestFinalRefusals"},
@@ -91,7 +93,7 @@ var promises = map[string][]struct{ text, tests string }{
 // is in its page, and each test exists.
 func TestPromises(t *testing.T) {
 	tests := map[string]bool{}
-	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../docs/guide/*_test.go", "../replay/*_test.go", "../lab/sqlstoretest/*_test.go", "../internal/producertest/*/*_test.go", "../cmd/sqsfifo/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../docs/guide/*_test.go", "../replay/*_test.go", "../lab/sqlstoretest/*_test.go", "../lab/terraform/*_test.go", "../internal/producertest/*/*_test.go", "../cmd/sqsfifo/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
