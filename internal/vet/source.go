@@ -116,6 +116,9 @@ func (k known) Import(name string) (*types.Package, error) {
 		parameter := types.NewVar(token.NoPos, p, "", types.NewNamed(config, types.NewStruct(nil, nil), nil))
 		declare(config)
 		declare(types.NewFunc(token.NoPos, p, "NewQueue", types.NewSignatureType(nil, nil, nil, types.NewTuple(parameter), results, false)))
+		value := types.NewTypeParam(types.NewTypeName(token.NoPos, p, "T", nil), types.Universe.Lookup("any").Type())
+		both := types.NewTuple(types.NewVar(token.NoPos, p, "", value), results.At(1))
+		declare(types.NewFunc(token.NoPos, p, "Must", types.NewSignatureType(nil, nil, []*types.TypeParam{value}, both, types.NewTuple(both.At(0)), false)))
 	case suitePath:
 		function("TestProducer")
 		function("CheckProducer")

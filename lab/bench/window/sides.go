@@ -14,7 +14,7 @@ type id [32]byte
 
 // answer is what SQS answers to a duplicate: the receipt of the first message.
 type answer struct {
-	message  [16]byte
+	_        [16]byte // the message ID
 	sequence uint64
 }
 

@@ -23,3 +23,8 @@ func Try() error {
 func on(queue *sqstest.Queue) (*sqsfifo.Producer[Order], error) {
 	return sqsfifo.NewProducer(queue, sqsfifo.Config[Order]{})
 }
+
+func must() *sqsfifo.Producer[Order] {
+	queue := sqstest.Must(sqstest.NewQueue(sqstest.Config{}))
+	return sqstest.Must(sqsfifo.NewProducer(queue, sqsfifo.Config[Order]{}))
+}
