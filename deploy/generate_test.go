@@ -277,6 +277,7 @@ func TestRunbook(t *testing.T) {
 		have = append(have, a.name)
 	}
 	assert.Equal(t, have, named, "in the order of the rules")
+	assert.Contains(t, string(page), retriesEnd)
 	for _, section := range strings.Split(string(page), "\n### ")[1:] {
 		_, commands, _ := strings.Cut(section, "```sh\n")
 		commands, _, _ = strings.Cut(commands, "```")

@@ -1,11 +1,22 @@
 package deploy
 
+import (
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
 // The tables in this file define the panels of the Grafana dashboard, the Prometheus alerts
 // and the CloudWatch alarms. generate_test.go makes the files for these programs from them.
 // The tests of the alerts have their own table in promtool_test.go.
 
 // q is the name of the label that holds a queue's name in the library's metrics.
 const q = "messaging_destination_name"
+
+// retriesEnd is the default end of an event's retries. With a store, the defaults leave 5 s
+// less.
+var retriesEnd = fmt.Sprintf("retries end %g s (with a store %g s) after the submission, or after SQS last stored or refused an event of the message group",
+	window.RetryFor.Seconds(), window.RetryFor.Seconds()-5)
 
 // A row is one row of panels in the dashboard.
 type row struct {
@@ -76,7 +87,7 @@ func quantiles(histogram string) []query {
 var rows = []row{
 	{"Is it fine?", []panel{
 		{"Events in time", "percentunit", "Share of events stored or known as duplicates within 10 s. Below 99.9 %: open the panels of the row Traffic.", []query{{shareInTime(libraryLabels, "[$__rate_interval]"), "{{" + q + "}}"}}, 0.999, false, false},
-		{"Oldest event", "s", "Age of the oldest event without an outcome. Retries end at 275 s. Above 180 s: check SQS and the network now.", []query{{worst("sqs_fifo_producer_oldest_event_age_seconds"), "{{" + q + "}}"}}, 275, false, false},
+		{"Oldest event", "s", "Age of the oldest event without an outcome. By default, " + retriesEnd + ". Above 180 s: check SQS and the network now.", []query{{worst("sqs_fifo_producer_oldest_event_age_seconds"), "{{" + q + "}}"}}, window.RetryFor.Seconds(), false, false},
 		{"In doubt or altered", "short", "Events that may be stored. Resend the same bytes before ResendBefore, at most five minutes.", []query{{"sum by (" + q + ", sqs_fifo_outcome) (increase(sqs_fifo_producer_outcomes_total" + labelsAnd(`sqs_fifo_outcome=~"in_doubt|altered"`) + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_outcome}}"}}, 0, false, false},
 		{"Paused groups", "short", "Groups whose events wait for a failed one. The log names the group. Resend the failed event, or call Resume.", []query{{amount("sqs_fifo_producer_group_paused"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_pauses_total", libraryLabels, ""), "{{" + q + "}} pauses a second"}}, 0, false, false},
 		{"Oldest pause", "s", "Age of the oldest pause. A pause in doubt ends within five minutes; another needs a person.", []query{{worst("sqs_fifo_producer_oldest_pause_age_seconds"), "{{" + q + "}}"}}, 600, false, false},
@@ -162,7 +173,7 @@ var alerts = []alert{
 	{"SqsFifoEventsInDoubt", growth("sqs_fifo_producer_outcomes_total", `{sqs_fifo_outcome=~"in_doubt|altered"}`, q+", sqs_fifo_outcome", "5m"), "", "page", "Events may or may not be stored " + on + "; resend the same bytes within five minutes"},
 	{"SqsFifoErrorBudgetFast", burn("14.4", "5m", "1h"), "2m", "page", "Events " + on + " fail or take longer than 10 s; the error budget of 30 days lasts two days"},
 	{"SqsFifoErrorBudgetSlow", burn("6", "30m", "6h"), "15m", "ticket", "Events " + on + " fail or take longer than 10 s; the error budget of 30 days lasts five days"},
-	{"SqsFifoOldestEvent", "max by (" + q + ") (sqs_fifo_producer_oldest_event_age_seconds) > 180", "", "page", "An event waits for more than 180 s " + on + "; retries end at 275 s"},
+	{"SqsFifoOldestEvent", "max by (" + q + ") (sqs_fifo_producer_oldest_event_age_seconds) > 180", "", "page", "An event waits for more than 180 s " + on + "; by default, " + retriesEnd},
 	{"SqsFifoGroupPaused", "max by (" + q + ") (sqs_fifo_producer_oldest_pause_age_seconds) > 600", "", "ticket", "A message group is paused for ten minutes " + on},
 	{"SqsFifoThrottled", "sum by (" + q + ") (rate(sqs_fifo_producer_throttles_total[5m])) > 0\nand on (" + q + ") max by (" + q + ") (sqs_fifo_producer_oldest_event_age_seconds) > 10", "10m", "ticket", "SQS throttles and events wait " + on},
 	{"SqsFifoCallersBlocked", "sum by (" + q + ") (sqs_fifo_producer_caller_blocked) > 0", "10m", "ticket", "Callers wait for room in the buffer " + on},

@@ -22,8 +22,8 @@ const (
 	// store the message a second time.
 	LastStart = Interval - Request - Slack
 
-	// RetryFor is the usual time for retries after an event's first attempt. It is
-	// shorter than [LastStart] and leaves a caller time for one more send after the last
-	// retry.
+	// RetryFor is the usual time for retries, counted from the submission of an event or
+	// from SQS's last answer about its message group. It is shorter than [LastStart] and
+	// leaves a caller time for one more send after the last retry.
 	RetryFor = LastStart - Slack
 )
