@@ -147,13 +147,13 @@ func ExampleNewProducerOn() {
 		fmt.Println(err)
 		return
 	}
-	scenes, err := sqsfifo.NewProducerOn(queue, sqsfifo.Config[Scene]{Source: source, Identify: identify})
+	scenes, err := sqsfifo.NewProducerOn(queue, sqsfifo.Config[Scene]{Organization: "acme", Source: "acme.imagery.scenes", Identify: identify})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	refreshes, err := sqsfifo.NewProducerOn(queue, sqsfifo.Config[Refresh]{
-		Source: "kfm.agriculture.soil-refresh",
+		Organization: "acme", Source: "acme.soil.refresh",
 		Identify: func(r Refresh) (sqsfifo.Identity, error) {
 			key, err := sqsfifo.JoinKey("soil", r.Tile, r.At.Format(time.DateOnly))
 			return sqsfifo.Identity{DedupeKey: key, Group: r.Tile, Time: r.At}, err

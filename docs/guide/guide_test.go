@@ -3,6 +3,7 @@ package guide_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ func identify(r Row) (sqsfifo.Identity, error) {
 func TestARowIsTheSameEventEachTime(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide
-	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Row]{QueueURL: queue.URL(), Source: "kfm.billing.invoices", Identify: identify})
+	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Row]{QueueURL: queue.URL(), Organization: "acme", Source: "acme.billing.invoices", Identify: identify})
 	require.NoError(t, err)
 	row := Row{"17", 1, "ada", time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)}
 	for _, duplicate := range []bool{false, true} {
@@ -74,7 +75,7 @@ func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide
 	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Scene]{
-		QueueURL: queue.URL(), Source: "kfm.remote-sensing.landsat-refresh",
+		QueueURL: queue.URL(), Organization: "acme", Source: "acme.imagery.scenes",
 		Identify: func(s Scene) (sqsfifo.Identity, error) {
 			key, err := sqsfifo.JoinKey("landsat", s.ID)
 			return sqsfifo.Identity{DedupeKey: key, Group: s.ID, Time: s.Acquired}, err
@@ -150,4 +151,17 @@ func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {
 	queue, err := sqstest.NewQueue(c)
 	require.NoError(t, err)
 	return queue
+}
+
+// No snippet of a guide has an event source of the organization kfm: a reader copies the
+// snippets, and kfm would be the wrong organization for most readers.
+func TestSnippetsHaveAnotherOrganization(t *testing.T) {
+	guides, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, guides)
+	for _, guide := range guides {
+		text, err := os.ReadFile(guide)
+		require.NoError(t, err)
+		assert.NotRegexp(t, `["']kfm\.`, string(text), guide)
+	}
 }

@@ -143,39 +143,3 @@ func sendByReferences(t *testing.T, line, endpoint, queueURL string) int {
 	}
 	return sent
 }
-
-// The guide's Go program and the reference implementations send the same event. The queue
-// stores one message, because all bodies are equal.
-func TestSceneOfTheGuideIsOneMessage(t *testing.T) {
-	type Scene struct {
-		ID       string    `json:"id"`
-		PathRow  string    `json:"path_row"`
-		Acquired time.Time `json:"acquired"`
-	}
-	ctx, scene := t.Context(), Scene{"LC08_L2SP_047027_20201204_02_T1", "047027", time.Date(2020, 12, 4, 19, 2, 11, 194486000, time.UTC)}
-	q, err := sqstest.NewQueue(sqstest.Config{})
-	require.NoError(t, err)
-	server := httptest.NewServer(sqstest.NewServer(q))
-	defer server.Close()
-	client, queueURL := q.Client(), q.URL()
-
-	producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
-		QueueURL: queueURL,
-		Source:   "kfm.remote-sensing.landsat-refresh",
-		Identify: func(s Scene) (sqsfifo.Identity, error) {
-			key, err := sqsfifo.JoinKey("landsat", s.ID)
-			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
-		},
-	})
-	require.NoError(t, err)
-	receipt, err := producer.Send(ctx, scene)
-	require.NoError(t, err)
-	require.NoError(t, producer.Close(ctx))
-
-	const line = `{"source":"kfm.remote-sensing.landsat-refresh","key":["landsat","LC08_L2SP_047027_20201204_02_T1"],"time":"2020-12-04T19:02:11.194486Z","group":"047027",` +
-		`"payload":{"acquired":"2020-12-04T19:02:11.194486Z","id":"LC08_L2SP_047027_20201204_02_T1","path_row":"047027"}}`
-	sent := sendByReferences(t, line, server.URL, server.URL+"/"+sqstest.Account+"/"+q.Name())
-	require.Len(t, q.Messages(), 1)
-	assert.Equal(t, receipt.MessageID, q.Messages()[0].MessageID)
-	assert.Len(t, q.Suppressed(), sent)
-}

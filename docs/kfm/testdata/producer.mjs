@@ -1,9 +1,9 @@
 // The producer of the tests: reference/typescript over a client of Node's own fetch.
 import { createInterface } from "node:readline";
 
-const kfm = await import(process.env.KFM_REFERENCE + "/kfm_message.js");
+export const kfm = await import(process.env.KFM_REFERENCE + "/kfm_message.js");
 
-const client = {
+export const client = {
   async sendMessage(request) {
     const answer = await fetch(process.env.AWS_ENDPOINT_URL_SQS + "/", {
       method: "POST",
