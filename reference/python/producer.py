@@ -13,6 +13,7 @@ import kfm_message as kfm
 client = boto3.client("sqs")
 for line in sys.stdin:
     event = json.loads(line)
-    body = kfm.envelope(event["source"], kfm.join_key(*event["key"]), event["time"], event["payload"])
+    organization = event["source"].split(".")[0]
+    body = kfm.envelope(event["source"], kfm.join_key(*event["key"]), event["time"], event["payload"], organization=organization)
     kfm.send(client, os.environ["SQSFIFO_QUEUE_URL"], kfm.message(body, event["group"], event.get("attributes")))
     print("sent", flush=True)

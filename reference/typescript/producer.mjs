@@ -9,7 +9,8 @@ import * as kfm from "./kfm_message.js";
 const client = new SQS({});
 for await (const line of createInterface({ input: process.stdin })) {
   const event = JSON.parse(line);
-  const body = kfm.envelope({ ...event, key: kfm.joinKey(...event.key) });
+  const organization = event.source.split(".")[0];
+  const body = kfm.envelope({ ...event, organization, key: kfm.joinKey(...event.key) });
   await kfm.send(client, process.env.SQSFIFO_QUEUE_URL, kfm.message(body, event.group, event.attributes));
   console.log("sent");
 }
