@@ -81,7 +81,7 @@ func TestArrows(t *testing.T) {
 		"./internal/snsbody":   nil,
 		"./internal/sourceuri": nil,
 		"./internal/foreign":   {"internal/queueurl"},
-		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/window"},
+		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/queueurl", "internal/window"},
 		"./internal/window":    nil,
 		"./internal/wire":      {"canonicaljson"},
 		"./internal/sqldb":     {"idempotency"},

@@ -222,12 +222,12 @@ func (e *ConflictError) ErrorType() string { return e.Reuse.String() }
 
 func (e *ConflictError) fate() Fate { return NotStored }
 
-// QueueError reports that the queue cannot take this producer's messages. The event was
-// not sent.
+// QueueError reports that the queue cannot take this producer's messages, or that the
+// client's settings cannot reach the queue. The event was not sent.
 type QueueError struct {
 	QueueURL string
 
-	// Problems has one text for each fault of the queue, with a fix.
+	// Problems has one text for each fault of the queue or the client, with a fix.
 	Problems []string
 }
 

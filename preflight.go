@@ -71,6 +71,10 @@ type inspector struct {
 	explicit bool            // Config.Deduplication is DeduplicationExplicit
 	service  *outage.Service // SQS
 
+	// unreachable is a mistake in the settings of the client (see sqscall.Misconfigured),
+	// or nil. With it, the inspector makes no request.
+	unreachable *QueueError
+
 	report atomic.Pointer[QueueReport]
 
 	mu          sync.Mutex
@@ -104,6 +108,10 @@ func (i *inspector) maxSize() int {
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil
+	}
+	if i.unreachable != nil {
+		i.service.Record(i.unreachable) // the log has it at intervals, like an outage
+		return i.unreachable
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -163,6 +171,9 @@ func (i *inspector) askLocked(ctx context.Context) {
 
 // ask reads the queue's attributes, and keeps the report if the queue is usable.
 func (i *inspector) ask(ctx context.Context, options ...func(*sqs.Options)) (QueueReport, error) {
+	if i.unreachable != nil {
+		return QueueReport{}, i.unreachable
+	}
 	ctx, cancel := context.WithTimeout(ctx, sqscall.Timeout)
 	defer cancel()
 	out, err := i.attributes(ctx, options)

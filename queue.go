@@ -66,6 +66,9 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	c.sqs, c.store = outage.New("SQS", &c.log), outage.New("the store", &c.log)
 	c.caller, c.explicit = sqscall.New(client, config.URL), explicit
 	c.inspector = &inspector{client: client, queueURL: config.URL, explicit: explicit, service: c.sqs}
+	if mistake := sqscall.Misconfigured(client, config.URL); mistake != "" {
+		c.inspector.unreachable = &QueueError{QueueURL: config.URL, Problems: []string{mistake}}
+	}
 	memoryOptions := memory.Options{
 		AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys,
 		Store: config.Store.Store, FailOpen: config.Store.FailOpen, Recompute: fingerprintOfBody, Note: c.store.Record,
@@ -135,7 +138,8 @@ const maxRecords = 10_000
 // Preflight reads the queue's attributes and checks the queue: FIFO, and deduplication as
 // Config.Deduplication expects. After success, MaximumMessageSize limits each message.
 // Notes of the report are advice about a usable queue. The error is a [*QueueError] with
-// all problems, or the client's error.
+// all problems, or the client's error. For an *sqs.Client without an endpoint, or with the
+// endpoint of another region, it comes without a request.
 //
 // The first send runs the same check. If the credentials permit sending but not reading
 // attributes, sends continue without the check, and SQS itself refuses unsuitable messages.

@@ -38,6 +38,7 @@ func Region(queueURL string) string {
 // place returns the AWS partition, such as aws or aws-cn, and the region of a host name of
 // SQS. For any other host name, the region is "".
 func place(host string) (partition, region string) {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, d := range domains {
 		labels, ok := strings.CutSuffix(host, "."+d.name)
 		if !ok {

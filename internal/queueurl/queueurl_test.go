@@ -42,6 +42,7 @@ func TestQueueURL(t *testing.T) {
 		"https://vpce-0a-1b.sqs.eu-west-1.vpce.amazonaws.com/123456789012/scenes.fifo":  "arn:aws:sqs:eu-west-1:123456789012:scenes.fifo",
 		"https://sqs.cn-north-1.amazonaws.com.cn/123456789012/scenes.fifo":              "arn:aws-cn:sqs:cn-north-1:123456789012:scenes.fifo",
 		"https://sqs.us-gov-west-1.amazonaws.com/123456789012/scenes.fifo":              "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:scenes.fifo",
+		"https://SQS.eu-central-1.AmazonAWS.com.:443/123456789012/scenes.fifo":          "arn:aws:sqs:eu-central-1:123456789012:scenes.fifo",
 		"http://127.0.0.1:9324/000000000000/scenes.fifo":                                "",
 		"https://sqs.eu-central-1.amazonaws.com.example.org/123456789012/scenes.fifo":   "",
 		"http://sqs.us-east-1.localhost.localstack.cloud:4566/000000000000/scenes.fifo": "",

@@ -3,7 +3,7 @@
 //
 // A [Caller] has no state between requests and may be used by any number of goroutines.
 // The order in groups, retries, deduplication and telemetry are tasks of its users. Of this
-// module, the package imports only attempt, digest, foreign and window.
+// module, the package imports only attempt, digest, foreign, queueurl and window.
 package sqscall
 
 import (

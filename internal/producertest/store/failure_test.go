@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -329,7 +330,7 @@ func TestNothingLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := producertest.NewQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		s := &testStore{Store: store}
-		client := sqs.New(sqs.Options{Region: "us-east-1", HTTPClient: producertest.Unreachable{Fault: func() error { return producertest.ErrRefused }}})
+		client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: aws.String("http://localhost"), HTTPClient: producertest.Unreachable{Fault: func() error { return producertest.ErrRefused }}})
 		// Without a name of the queue, the producer would ask SQS for the ARN, but no
 		// request works.
 		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" }

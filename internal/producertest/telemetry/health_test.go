@@ -73,12 +73,6 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 			},
 			text: "connection refused",
 		},
-		"no region": {
-			client: func(q *sqstest.Queue) sqsfifo.Client {
-				return q.Client(func(o *sqs.Options) { o.Region, o.BaseEndpoint = "", nil })
-			},
-			text: "Missing Region",
-		},
 		"no such queue": {
 			client: func(q *sqstest.Queue) sqsfifo.Client { return q.Client() },
 			change: func(c *sqsfifo.Config[producertest.Scene]) {
