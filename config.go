@@ -2,6 +2,7 @@ package sqsfifo
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -296,10 +297,22 @@ func (c *Config[T]) validate() error {
 	if c.Identify == nil {
 		refuse("Identify", "nil; set the function that says what an event is")
 	}
+	if t := reflect.TypeFor[T](); neverObject(t) {
+		errs = append(errs, invalid("Config", fmt.Sprintf("the event type %s has no members, and a payload is a JSON object; use a struct or a map", t)))
+	}
 	if c.Enforcement > EnforcementWarn {
 		refuse("Enforcement", "unknown value; use EnforcementRefuse or EnforcementWarn")
 	}
 	return errors.Join(errs...)
+}
+
+// neverObject reports whether no value of the type encodes as a JSON object.
+func neverObject(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return !slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Interface}, t.Kind()) &&
+		!reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
 
 // checkShared checks the configuration of a producer on a shared [Queue]. It returns an

@@ -168,7 +168,7 @@ var messageRules = []Rule{
 		Title:   "payload is not a JSON object",
 		Wording: "payload is a JSON object, possibly empty. A bare string, number or array leaves no room for a second field.",
 		Source:  "KFM v11.2.3, section 4",
-		Fix:     "wrap the value in an object",
+		Fix:     "send an object: wrap a bare value in one, and pass no nil event",
 		Passes:  OnMessage, Since: "0.1.0",
 		Bad:  `{"payload":"p32r29"}`,
 		Good: `{"payload":{"tile":"p32r29"}}`,

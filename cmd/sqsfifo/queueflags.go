@@ -149,7 +149,7 @@ func plainCause(err error, queueURL string) error {
 	var missing *types.QueueDoesNotExist
 	var api smithy.APIError
 	if errors.As(err, &missing) || errors.As(err, &api) && strings.Contains(api.ErrorCode(), "NonExistentQueue") {
-		return fmt.Errorf("there is no queue %s", queueURL)
+		return fmt.Errorf("there is no queue %s; check the name, the account and the region, or create it", queueURL)
 	}
 	var unsent *smithyhttp.RequestSendError
 	if errors.As(err, &unsent) {

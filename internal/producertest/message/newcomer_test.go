@@ -1,6 +1,7 @@
 package message
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -88,4 +89,47 @@ func TestDecoderNamesTheOrganization(t *testing.T) {
 			assert.ErrorContains(t, err, `set Organization to "acme"`)
 		}
 	}
+}
+
+type tile string
+
+func (t tile) MarshalJSON() ([]byte, error) { return []byte(`{"tile":"` + string(t) + `"}`), nil }
+
+func newFor[T any](t *testing.T) (*sqsfifo.Producer[T], error) {
+	q := producertest.NewQueue(t, sqstest.Config{})
+	return sqsfifo.NewProducer(q, sqsfifo.Config[T]{QueueURL: q.URL(), Source: "kfm.scenes.landsat", Identify: func(T) (sqsfifo.Identity, error) {
+		return sqsfifo.Identity{DedupeKey: "k", Group: "g", Time: time.Unix(1, 0)}, nil
+	}})
+}
+
+// An event type whose values never are JSON objects is refused before the first event.
+func TestEventTypeWithoutMembers(t *testing.T) {
+	refused := func(_ any, err error) {
+		t.Helper()
+		var fault *sqsfifo.InvalidError
+		require.ErrorAs(t, err, &fault)
+		assert.ErrorContains(t, err, "use a struct or a map")
+	}
+	refused(newFor[string](t))
+	refused(newFor[*int](t))
+	refused(newFor[[]tile](t))
+	accepted := func(_ any, err error) {
+		t.Helper()
+		require.NoError(t, err)
+	}
+	accepted(newFor[tile](t))
+	accepted(newFor[**tile](t))
+	accepted(newFor[json.RawMessage](t))
+	accepted(newFor[any](t))
+	accepted(newFor[map[string]int](t))
+	accepted(newFor[*producertest.Scene](t))
+}
+
+// The error of a nil event has a fix for nil.
+func TestNilEvent(t *testing.T) {
+	p, err := newFor[*producertest.Scene](t)
+	require.NoError(t, err)
+	_, err = p.Build(nil)
+	require.ErrorContains(t, err, "payload is null")
+	assert.ErrorContains(t, err, "pass no nil event")
 }

@@ -125,7 +125,11 @@ func (p *prober) run(ctx context.Context) error {
 }
 
 func (p *prober) add(name string, v Result, format string, args ...any) {
-	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
+	answer := fmt.Sprintf(format, args...)
+	if v == Differs {
+		answer += "; ask again after a minute, which a change of an attribute takes, and then use a queue of SQS or another emulator"
+	}
+	p.report.Checks = append(p.report.Checks, Check{name, v, answer})
 }
 
 // body returns the body of the message with this name: an envelope whose payload has the
