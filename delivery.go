@@ -41,19 +41,19 @@ const (
 type GroupFailure uint8
 
 const (
-	// GroupFailurePauseInDoubt pauses a group after an event with the [Fate] InDoubt or Altered. The
-	// pause ends when the event is stored, or when SQS has forgotten the event: after
-	// about five minutes at most. After a failure with the fate NotStored, the group
-	// continues.
+	// GroupFailurePauseInDoubt pauses a group after an event with the [Fate] FateInDoubt or
+	// FateAltered. The pause ends when the event is stored, or when SQS has forgotten the
+	// event: after about five minutes at most. After a failure with the fate FateNotStored,
+	// the group continues.
 	//
 	// GroupFailurePauseInDoubt suits producers with many groups, for example one group per entity:
 	// every pause ends by itself, without a call of Resume.
 	GroupFailurePauseInDoubt GroupFailure = iota
 
 	// GroupFailurePause pauses a group after an event that failed in an attempt, and after
-	// each event with the [Fate] InDoubt or Altered. The pause ends when that event is
-	// stored or the group is resumed. GroupFailurePause suits a relay that resends the first
-	// row of each group until the send succeeds.
+	// each event with the [Fate] FateInDoubt or FateAltered. The pause ends when that event
+	// is stored or the group is resumed. GroupFailurePause suits a relay that resends the
+	// first row of each group until the send succeeds.
 	GroupFailurePause
 
 	// GroupFailureSkip continues with the next event of the group. A later resend of the failed

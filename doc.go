@@ -22,8 +22,8 @@
 //   - [Producer.Preflight] checks the queue at the start. [Producer.Close] ends the producer.
 //   - [Producer.Send], [Producer.SendBatch] and [Producer.SendAsync] send events. Each event
 //     ends with a [Receipt] or an error.
-//   - [FateOf] classifies the error: [NotStored], [InDoubt] or [Altered]. An [InDoubtError]
-//     says until when a resend is safe.
+//   - [FateOf] classifies the error: [FateNotStored], [FateInDoubt] or [FateAltered]. An
+//     [InDoubtError] says until when a resend is safe.
 //   - [StoreConfig] adds a memory for longer than five minutes.
 //
 // # Problem

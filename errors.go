@@ -29,7 +29,7 @@ func (e *IdentifyError) Unwrap() error { return e.Err }
 // ErrorType returns "identify", the value of the OpenTelemetry attribute error.type.
 func (e *IdentifyError) ErrorType() string { return "identify" }
 
-func (e *IdentifyError) fate() Fate { return NotStored }
+func (e *IdentifyError) fate() Fate { return FateNotStored }
 
 // ViolationError reports that a message breaks rules of package lint. The message was not
 // sent, and an unchanged resend fails in the same way.
@@ -70,7 +70,7 @@ func (e *ViolationError) ErrorType() string {
 	return e.Findings[0].Rule
 }
 
-func (e *ViolationError) fate() Fate { return NotStored }
+func (e *ViolationError) fate() Fate { return FateNotStored }
 
 // EnvelopeError reports that a received body breaks the contract. [DecodeEnvelope] and
 // [Decoder.Decode] return it.
@@ -220,7 +220,7 @@ func (e *ConflictError) Error() string {
 // attribute error.type.
 func (e *ConflictError) ErrorType() string { return e.Reuse.String() }
 
-func (e *ConflictError) fate() Fate { return NotStored }
+func (e *ConflictError) fate() Fate { return FateNotStored }
 
 // QueueError reports that the queue cannot take this producer's messages, or that the
 // client's settings cannot reach the queue. The event was not sent.
@@ -239,7 +239,7 @@ func (e *QueueError) Error() string {
 // ErrorType returns "queue", the value of the OpenTelemetry attribute error.type.
 func (e *QueueError) ErrorType() string { return "queue" }
 
-func (e *QueueError) fate() Fate { return NotStored }
+func (e *QueueError) fate() Fate { return FateNotStored }
 
 // InvalidError reports wrong input. Its Field names a field of [Config] or [QueueConfig],
 // such as "Config.QueueURL", or a part of a key, such as "source_uri".

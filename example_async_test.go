@@ -113,7 +113,7 @@ func ExampleProducer_Close() {
 	queue.Inject(sqstest.Throttle(), 1000) // SQS accepts nothing
 	for _, s := range scenes(2) {
 		producer.SendAsync(context.WithoutCancel(ctx), s, func(_ sqsfifo.Receipt, err error) {
-			if sqsfifo.FateOf(err) != sqsfifo.Stored {
+			if sqsfifo.FateOf(err) != sqsfifo.FateStored {
 				fmt.Println("kept for the next start") // in production: in a file or a database
 			}
 		})

@@ -202,16 +202,16 @@ func ExampleProducer_SendBatch() {
 func ExampleFateOf() {
 	handle := func(err error) {
 		switch sqsfifo.FateOf(err) {
-		case sqsfifo.Stored:
+		case sqsfifo.FateStored:
 			fmt.Println("done")
-		case sqsfifo.NotStored:
+		case sqsfifo.FateNotStored:
 			fmt.Println("surely not stored; send it again at any time")
-		case sqsfifo.InDoubt:
+		case sqsfifo.FateInDoubt:
 			var doubt *sqsfifo.InDoubtError
 			if errors.As(err, &doubt) {
 				fmt.Println("may be stored; send the same event again before", doubt.ResendBefore.Format(time.TimeOnly))
 			}
-		case sqsfifo.Altered:
+		case sqsfifo.FateAltered:
 			fmt.Println("something on the way changes messages")
 		default:
 			fmt.Println("not the error of an event")

@@ -105,37 +105,37 @@ func (r Results) Err() error {
 type Fate uint8
 
 const (
-	// UnknownFate means that the error is not about a single event. An example is an error
+	// FateUnknown means that the error is not about a single event. An example is an error
 	// of Flush.
-	UnknownFate Fate = iota
+	FateUnknown Fate = iota
 
-	// Stored means that SQS has the event.
-	Stored
+	// FateStored means that SQS has the event.
+	FateStored
 
-	// NotStored means that no attempt known to the producer stored the event. As far as
+	// FateNotStored means that no attempt known to the producer stored the event. As far as
 	// these attempts are concerned, a resend is safe at any time. [FateOf] says which
 	// attempts the producer knows.
-	NotStored
+	FateNotStored
 
-	// InDoubt means that SQS may have the event. [InDoubtError] has the time until which a
-	// resend is safe.
-	InDoubt
+	// FateInDoubt means that SQS may have the event. [InDoubtError] has the time until which
+	// a resend is safe.
+	FateInDoubt
 
-	// Altered means that SQS has another message in place of the event. See
+	// FateAltered means that SQS has another message in place of the event. See
 	// [AlteredError].
-	Altered
+	FateAltered
 )
 
 // String returns the fate in lower case.
 func (f Fate) String() string {
 	switch f {
-	case Stored:
+	case FateStored:
 		return "stored"
-	case NotStored:
+	case FateNotStored:
 		return "not stored"
-	case InDoubt:
+	case FateInDoubt:
 		return "in doubt"
-	case Altered:
+	case FateAltered:
 		return "altered"
 	default:
 		return "unknown"
@@ -145,20 +145,21 @@ func (f Fate) String() string {
 func publicFate(f attempt.Fate) Fate {
 	switch f {
 	case attempt.Stored:
-		return Stored
+		return FateStored
 	case attempt.NotStored:
-		return NotStored
+		return FateNotStored
 	case attempt.Altered:
-		return Altered
+		return FateAltered
 	default:
-		return InDoubt
+		return FateInDoubt
 	}
 }
 
-// FateOf returns the fate of an event after a send. The fate is Stored for a nil error, and
-// NotStored, InDoubt or Altered for an error about one event, wrapped or not. Such errors
-// come from Send, SendMessage, SendAsync, TrySend, Build and one result of SendBatch. For
-// every other error, such as an error of Flush or Close, FateOf returns UnknownFate.
+// FateOf returns the fate of an event after a send. The fate is FateStored for a nil error,
+// and FateNotStored, FateInDoubt or FateAltered for an error about one event, wrapped or
+// not. Such errors come from Send, SendMessage, SendAsync, TrySend, Build and one result of
+// SendBatch. For every other error, such as an error of Flush or Close, FateOf returns
+// FateUnknown.
 //
 // The fate takes all known attempts into account. Without Config.Store, the producer knows
 // its own attempts since its process began. An attempt by another process, or by this
@@ -168,13 +169,13 @@ func publicFate(f attempt.Fate) Fate {
 // within the TTL. The store's clock must not go back: see [StoreConfig].
 func FateOf(err error) Fate {
 	if err == nil {
-		return Stored
+		return FateStored
 	}
 	var of interface{ fate() Fate }
 	if errors.As(err, &of) {
 		return of.fate()
 	}
-	return UnknownFate
+	return FateUnknown
 }
 
 var (
@@ -261,7 +262,7 @@ func (e *InDoubtError) Unwrap() error { return e.Err }
 // ErrorType returns "in_doubt", the value of the OpenTelemetry attribute error.type.
 func (e *InDoubtError) ErrorType() string { return "in_doubt" }
 
-func (e *InDoubtError) fate() Fate { return InDoubt }
+func (e *InDoubtError) fate() Fate { return FateInDoubt }
 
 func nameOf(id uuid.UUID, key string, showKey bool) string {
 	if showKey {
@@ -341,7 +342,7 @@ func (e *NotStoredError) ErrorType() string {
 	return "_OTHER"
 }
 
-func (e *NotStoredError) fate() Fate { return NotStored }
+func (e *NotStoredError) fate() Fate { return FateNotStored }
 
 // AlteredError reports that something between this process and SQS, such as a proxy,
 // changed the event. The MD5 in the answer of SQS does not match the request.
@@ -390,4 +391,4 @@ func (e *AlteredError) Error() string {
 // ErrorType returns "altered", the value of the OpenTelemetry attribute error.type.
 func (e *AlteredError) ErrorType() string { return "altered" }
 
-func (e *AlteredError) fate() Fate { return Altered }
+func (e *AlteredError) fate() Fate { return FateAltered }

@@ -217,7 +217,7 @@ type Pause struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Fate is InDoubt, Altered, or, with GroupFailurePause, NotStored.
+	// Fate is FateInDoubt, FateAltered, or, with GroupFailurePause, FateNotStored.
 	Fate Fate
 
 	// Code is the error code of SQS, or "" without a code.

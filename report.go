@@ -14,7 +14,7 @@ import (
 )
 
 // Conclude ends the attempts of a submission and returns the fate of the event. The
-// dispatcher has not yet seen a confirmation of SQS. The fate may still be Stored: another
+// dispatcher has not yet seen a confirmation of SQS. The event may still be stored: another
 // submission may have stored the event, or the confirmation has just arrived.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
@@ -27,7 +27,7 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		// Stored is the fate of an earlier message, for example one with other attributes.
+		// This is the fate of an earlier message, for example one with other attributes.
 		// Do not report it for the refused event.
 		return attempt.NotStored
 	}

@@ -102,16 +102,16 @@ type counts struct {
 
 func outcomeOf(r Receipt, err error) observe.Outcome {
 	switch FateOf(err) {
-	case Stored:
+	case FateStored:
 		if r.Duplicate {
 			return observe.OutcomeDuplicate
 		}
 		return observe.OutcomeStored
-	case InDoubt:
+	case FateInDoubt:
 		return observe.OutcomeInDoubt
-	case Altered:
+	case FateAltered:
 		return observe.OutcomeAltered
-	case NotStored, UnknownFate:
+	case FateNotStored, FateUnknown:
 	}
 	return observe.OutcomeNotStored
 }

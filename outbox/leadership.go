@@ -111,7 +111,7 @@ func (t *leadership) recordLate(late []pickedRow) {
 			key = m.DedupeKey
 		}
 		t.recordStopped(StoppedGroup{
-			Group: f.group, Position: f.position, DedupeKey: key, Fate: sqsfifo.InDoubt,
+			Group: f.group, Position: f.position, DedupeKey: key, Fate: sqsfifo.FateInDoubt,
 			Err: &LateError{Group: f.group, Position: f.position, DedupeKey: key, FirstAttempt: time.UnixMicro(f.firstAttempt).UTC()},
 		})
 	}

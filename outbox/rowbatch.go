@@ -115,7 +115,7 @@ var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
 func (b *rowBatch) fate() sqsfifo.Fate {
 	var corrupt *CorruptError
 	if errors.As(b.err, &corrupt) {
-		return sqsfifo.NotStored
+		return sqsfifo.FateNotStored
 	}
 	return sqsfifo.FateOf(b.err)
 }
@@ -136,7 +136,7 @@ func (b *rowBatch) completions() []completion {
 // row, or the failed row after it if SQS may have stored the failed row.
 func (b *rowBatch) mayBeStored() int64 {
 	last := b.rows[0].position - 1 + int64(len(b.receipts))
-	if b.err != nil && b.fate() != sqsfifo.NotStored {
+	if b.err != nil && b.fate() != sqsfifo.FateNotStored {
 		last++
 	}
 	return last

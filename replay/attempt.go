@@ -136,10 +136,10 @@ func (r *runner) attempt(ctx context.Context, item *PlannedItem, d decision, m *
 			o = OutcomeSuppressed
 		}
 		how = idempotency.Completed(idempotency.Result{MessageID: receipt.MessageID, SequenceNumber: receipt.SequenceNumber, Response: []byte(textOf(o, ""))})
-	case fate == sqsfifo.NotStored && ctx.Err() != nil:
+	case fate == sqsfifo.FateNotStored && ctx.Err() != nil:
 		// The run itself cancelled the send, so the next run sends the item.
 		o, how = OutcomeNone, idempotency.Released()
-	case fate == sqsfifo.Altered:
+	case fate == sqsfifo.FateAltered:
 		how = idempotency.FailedWith(idempotency.Failure{Reason: textOf(o, altered+": "+reason)})
 	default:
 		how = idempotency.FailedWith(idempotency.Failure{Proof: r.proofOf(item, o, &out), Reason: textOf(o, reason)})
@@ -168,15 +168,15 @@ var errTooLate = errors.New("replay: SQS may not recognise another attempt")
 func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	var conflict *sqsfifo.ConflictError
 	switch fate := sqsfifo.FateOf(err); {
-	case fate == sqsfifo.Stored && receipt.Duplicate:
+	case fate == sqsfifo.FateStored && receipt.Duplicate:
 		return OutcomeSuppressed
-	case fate == sqsfifo.Stored:
+	case fate == sqsfifo.FateStored:
 		return OutcomeSent
 	case errors.As(err, &conflict) && conflict.Reuse == sqsfifo.ReuseDrift:
 		return OutcomeDrift
 	case errors.As(err, &conflict):
 		return OutcomeConflict
-	case fate == sqsfifo.NotStored:
+	case fate == sqsfifo.FateNotStored:
 		return OutcomeFailed
 	default:
 		return OutcomeUnresolved

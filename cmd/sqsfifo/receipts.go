@@ -72,19 +72,19 @@ func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
 	var doubt *sqsfifo.InDoubtError
 	var unresolved *idempotency.UnresolvedError
 	switch fate := sqsfifo.FateOf(err); {
-	case fate == sqsfifo.Stored && journal && r.Duplicate && r.Attempts == 0:
+	case fate == sqsfifo.FateStored && journal && r.Duplicate && r.Attempts == 0:
 		// An earlier run, or an earlier line of the input, sent the event.
 		l.Outcome = outcomeEarlier
-	case fate == sqsfifo.Stored && r.Duplicate:
+	case fate == sqsfifo.FateStored && r.Duplicate:
 		l.Outcome = outcomeDuplicate
-	case fate == sqsfifo.Stored:
+	case fate == sqsfifo.FateStored:
 		l.Outcome = outcomeStored
 	case errors.As(err, &unresolved):
 		l.Outcome, l.Since = outcomeUnresolved, stampOrEmpty(unresolved.DoubtSince)
 		err = fmt.Errorf("an earlier run may have sent it at %s or later, and SQS would not recognise it any more; look for it in the queue or at its consumer, then \"sqsfifo keys resolve\" records the outcome, or --resend-unresolved sends it again", stamp(unresolved.DoubtSince))
 	case errors.As(err, &doubt):
 		l.Outcome, l.Since, l.ResendBefore = outcomeInDoubt, stampOrEmpty(doubt.Since), stampOrEmpty(doubt.ResendBefore)
-	case fate == sqsfifo.Altered:
+	case fate == sqsfifo.FateAltered:
 		l.Outcome = outcomeAltered
 	case errors.As(err, &conflict):
 		l.Outcome = outcomeConflict

@@ -99,7 +99,7 @@ func TestLimitsWithoutAStore(t *testing.T) {
 	send(b, other, 4)
 	queue.Inject(sqstest.Throttle(), 1<<20)
 	_, err := a.Send(t.Context(), other)
-	assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), err)
+	assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err), err)
 }
 
 // A group that is paused in one producer goes on in another.
@@ -110,7 +110,7 @@ func TestProducersHaveNoCommonOrder(t *testing.T) {
 	at := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
 	queue.Inject(sqstest.LoseAnswer(), 1<<20)
 	_, err := a.Send(t.Context(), Row{"1", 1, "ada", at})
-	require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err), err)
+	require.Equal(t, sqsfifo.FateInDoubt, sqsfifo.FateOf(err), err)
 	queue.ClearFaults()
 	_, err = a.Send(t.Context(), Row{"2", 1, "ada", at})
 	require.ErrorIs(t, err, sqsfifo.ErrGroupPaused)

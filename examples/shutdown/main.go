@@ -138,5 +138,5 @@ func (o *outcomes) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return fmt.Sprintf("%d readings: %d stored, %d not stored, %d in doubt, %d altered",
-		o.taken, o.fates[sqsfifo.Stored], o.fates[sqsfifo.NotStored], o.fates[sqsfifo.InDoubt], o.fates[sqsfifo.Altered])
+		o.taken, o.fates[sqsfifo.FateStored], o.fates[sqsfifo.FateNotStored], o.fates[sqsfifo.FateInDoubt], o.fates[sqsfifo.FateAltered])
 }

@@ -155,7 +155,7 @@ func TestTheReadingsEnd(t *testing.T) {
 	o := &outcomes{out: json.NewEncoder(&bytes.Buffer{}), fates: map[sqsfifo.Fate]int{}}
 	at := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
 	require.NoError(t, forward(t.Context(), producer, slices.Values([]Reading{{"a", at, 1}, {"b", at, 2}}), time.Minute, o.report))
-	assert.Equal(t, 2, o.fates[sqsfifo.Stored])
+	assert.Equal(t, 2, o.fates[sqsfifo.FateStored])
 	assert.Len(t, q.Messages(), 2)
 }
 

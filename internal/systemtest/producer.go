@@ -193,7 +193,7 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 		key := events[i].key()
 		w.note(key, "%s: %v, duplicate %v, %v", p.name, sqsfifo.FateOf(r.Err), r.Receipt.Duplicate, r.Err)
 		if r.Err != nil {
-			if sqsfifo.FateOf(r.Err) == sqsfifo.InDoubt {
+			if sqsfifo.FateOf(r.Err) == sqsfifo.FateInDoubt {
 				w.count(&w.totals.inDoubt)
 			}
 			var held *idempotency.UnresolvedError

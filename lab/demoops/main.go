@@ -273,7 +273,7 @@ func (w *world) causeFaults(ctx context.Context) error {
 	doubt, cancel := context.WithTimeout(ctx, 2*time.Second)
 	_, err = w.producer.Send(doubt, scene{ID: "in-doubt"})
 	cancel()
-	if sqsfifo.FateOf(err) != sqsfifo.InDoubt {
+	if sqsfifo.FateOf(err) != sqsfifo.FateInDoubt {
 		return fmt.Errorf("not in doubt: %w", err)
 	}
 	w.queue.ClearFaults()

@@ -163,7 +163,7 @@ func checkHeld(w *world) error {
 	for range 2 {
 		r, err := second.send(e)
 		var held *idempotency.UnresolvedError
-		if !errors.As(err, &held) || sqsfifo.FateOf(err) != sqsfifo.InDoubt {
+		if !errors.As(err, &held) || sqsfifo.FateOf(err) != sqsfifo.FateInDoubt {
 			return fmt.Errorf("got %+v, %v, want an UnresolvedError of an event that is in doubt", r, err)
 		}
 	}
@@ -247,7 +247,7 @@ func checkOutage(w *world) error {
 		ctx, cancel := context.WithTimeout(closed.alive, 2*storeTimeout)
 		r, err := closed.Send(ctx, e)
 		cancel()
-		if sqsfifo.FateOf(err) != sqsfifo.InDoubt {
+		if sqsfifo.FateOf(err) != sqsfifo.FateInDoubt {
 			return fmt.Errorf("%s event, while the store does not answer: got %+v, %v, want an outcome in doubt", e.ID, r, err)
 		}
 	}

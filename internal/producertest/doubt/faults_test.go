@@ -238,7 +238,7 @@ func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 			events = append(events, e)
 		}
 		results := p.SendBatch(t.Context(), events)
-		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(results[10].Err))
+		require.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(results[10].Err))
 		require.NoError(t, results[11].Err)
 		require.True(t, results[11].Receipt.Duplicate)
 		require.Len(t, q.Messages(), 12)

@@ -283,7 +283,7 @@ func TestTextsThatAreNotUnicode(t *testing.T) {
 		{Raw: json.RawMessage("{\"t\":\"\xf0\x9f\"}")},
 	} {
 		_, err := p.Send(t.Context(), d)
-		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+		require.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 		require.ErrorContains(t, err, "the text is not valid Unicode")
 		require.ErrorContains(t, err, "base64")
 		require.NotContains(t, err.Error(), "joining")

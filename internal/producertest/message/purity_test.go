@@ -101,7 +101,7 @@ func TestImpureProducersAreRefusedAtOnce(t *testing.T) {
 					var wrong *sqsfifo.ViolationError
 					require.ErrorAs(t, err, &wrong)
 					assert.ErrorContains(t, err, tc.says)
-					assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+					assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 					assert.Empty(t, q.Messages())
 					findings = wrong.Findings
 				} else {

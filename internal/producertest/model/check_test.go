@@ -114,14 +114,14 @@ func (m *modelRun) check(sum *modelTotals) {
 		m.checkFate(s, bodies[s.body], requests[s.body], earlier[s.body])
 		earlier[s.body] = append(earlier[s.body], s)
 		switch sqsfifo.FateOf(s.err) {
-		case sqsfifo.Stored:
+		case sqsfifo.FateStored:
 			sum.receipts.Add(1)
 			if s.receipt.Duplicate {
 				sum.duplicates.Add(1)
 			}
-		case sqsfifo.NotStored:
+		case sqsfifo.FateNotStored:
 			sum.notStored.Add(1)
-		case sqsfifo.InDoubt:
+		case sqsfifo.FateInDoubt:
 			sum.inDoubt.Add(1)
 		}
 	}
@@ -216,7 +216,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		// checkFate does not know.
 	case errors.As(s.err, &doubt):
 		m.checkDoubt(s, doubt, as, rs, earlier)
-	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
+	case sqsfifo.FateOf(s.err) == sqsfifo.FateNotStored:
 		for _, a := range as {
 			// A blocked callback or SendBatch may delay the report. Meanwhile another
 			// submission may store the event.
@@ -349,7 +349,7 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 	}
 }
 
-func modelInDoubt(s *modelSub) bool { return sqsfifo.FateOf(s.err) == sqsfifo.InDoubt }
+func modelInDoubt(s *modelSub) bool { return sqsfifo.FateOf(s.err) == sqsfifo.FateInDoubt }
 
 // modelNote is one line of the history that the method report prints for an event.
 type modelNote struct {

@@ -197,12 +197,12 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 				w.addViolation("submission %d of %s is a conflict and was accepted", s.id, s.e.Key)
 			}
 		}
-	case sqsfifo.FateOf(s.err) == sqsfifo.InDoubt:
+	case sqsfifo.FateOf(s.err) == sqsfifo.FateInDoubt:
 		sum.inDoubt.Add(1)
 		if isUnresolved(s.err) {
 			sum.held.Add(1)
 		}
-	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
+	case sqsfifo.FateOf(s.err) == sqsfifo.FateNotStored:
 		sum.notStored.Add(1)
 		for _, a := range as {
 			before := !a.at.After(s.made) && s.reported.Before(a.until)

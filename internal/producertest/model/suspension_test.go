@@ -147,7 +147,7 @@ func TestResendsRightAfterASuspension(t *testing.T) {
 			defer cancel()
 			_, err = p.Send(ctx, producertest.Sample)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+			require.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 			require.ErrorContains(t, err, "suspension")
 			require.Len(t, q.Messages(), 1)
 
@@ -164,7 +164,7 @@ func TestResendsRightAfterASuspension(t *testing.T) {
 				end()
 				require.Error(t, p.Close(ended))
 				err := <-outcome
-				require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+				require.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 				require.Len(t, q.Messages(), 1)
 				return
 			}

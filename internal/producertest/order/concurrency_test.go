@@ -33,7 +33,7 @@ func TestClose(t *testing.T) {
 		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
 		err := <-done
 		require.ErrorIs(t, err, context.DeadlineExceeded, "what was under way has its outcome")
-		assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "each attempt was throttled")
+		assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err), "each attempt was throttled")
 		_, err = p.Send(t.Context(), producertest.Sample)
 		require.ErrorIs(t, err, sqsfifo.ErrClosed)
 		results := p.SendBatch(t.Context(), producertest.Scenes(2, 1))

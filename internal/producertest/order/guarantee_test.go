@@ -66,7 +66,7 @@ func TestPoisonedBatchIsSplit(t *testing.T) {
 		events[6].PathRow = "poison"
 		for i, r := range p.SendBatch(t.Context(), events) {
 			if i == 6 {
-				assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(r.Err))
+				assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(r.Err))
 				continue
 			}
 			require.NoError(t, r.Err, "event %d", i)
@@ -115,7 +115,7 @@ func TestCopyThatWaitsForMinutes(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		q.ClearFaults()
 		require.NoError(t, p.Close(t.Context()))
-		assert.Equal(t, []sqsfifo.Fate{sqsfifo.InDoubt, sqsfifo.Stored, sqsfifo.InDoubt}, fates)
+		assert.Equal(t, []sqsfifo.Fate{sqsfifo.FateInDoubt, sqsfifo.FateStored, sqsfifo.FateInDoubt}, fates)
 		assert.Len(t, q.Messages(), 2, "the first once")
 	})
 }
@@ -134,13 +134,13 @@ func TestResendThatWaitsInLine(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := p.Send(short, producertest.Sample)
-		require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+		require.Equal(t, sqsfifo.FateInDoubt, sqsfifo.FateOf(err))
 		time.Sleep(4 * time.Minute)
 		for n := range 100 {
 			p.SendAsync(t.Context(), producertest.Scene{ID: strconv.Itoa(n), PathRow: strconv.Itoa(n), Acquired: producertest.Sample.Acquired}, producertest.Stored(t))
 		}
 		_, err = p.Send(t.Context(), producertest.Sample)
-		assert.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+		assert.Equal(t, sqsfifo.FateInDoubt, sqsfifo.FateOf(err))
 		require.NoError(t, p.Close(t.Context()))
 		assert.Len(t, q.Messages(), 101)
 	})

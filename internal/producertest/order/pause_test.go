@@ -41,7 +41,7 @@ func TestPausedGroup(t *testing.T) {
 			require.ErrorContains(t, err, refused.EventID.String())
 		}
 		require.Len(t, p.Paused(), 1)
-		assert.Equal(t, sqsfifo.NotStored, p.Paused()["a"].Fate)
+		assert.Equal(t, sqsfifo.FateNotStored, p.Paused()["a"].Fate)
 		_, err := p.Send(t.Context(), producertest.Event("b", 0))
 		require.NoError(t, err, "other groups go on")
 

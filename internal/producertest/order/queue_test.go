@@ -90,7 +90,7 @@ func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 		var notStored atomic.Int64 // callbacks of different groups may run concurrently
 		for _, s := range producertest.Scenes(groups, groups) {
 			p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) {
-				if sqsfifo.FateOf(err) == sqsfifo.NotStored {
+				if sqsfifo.FateOf(err) == sqsfifo.FateNotStored {
 					notStored.Add(1)
 				}
 			})
@@ -114,7 +114,7 @@ func TestOnlyDoubtPauses(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := p.Send(short, producertest.Sample)
-		assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+		assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 		assert.Empty(t, p.Paused())
 		q.ClearFaults()
 
@@ -140,7 +140,7 @@ func TestMaxKeysRefuses(t *testing.T) {
 		assert.Equal(t, 10, p.Stats().RememberedKeys)
 		_, err := p.Send(t.Context(), all[10])
 		require.ErrorIs(t, err, sqsfifo.ErrMemoryFull)
-		assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+		assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 		for _, r := range p.SendBatch(t.Context(), all[:10]) {
 			require.NoError(t, r.Err)
 			assert.True(t, r.Receipt.Duplicate)
@@ -219,8 +219,8 @@ func TestFailuresWithoutACallbackAreCounted(t *testing.T) {
 		var unreported *sqsfifo.UnreportedError
 		require.ErrorAs(t, p.Flush(t.Context()), &unreported)
 		assert.Equal(t, 101, unreported.Failed)
-		assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(unreported.First))
-		assert.Equal(t, sqsfifo.UnknownFate, sqsfifo.FateOf(unreported))
+		assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(unreported.First))
+		assert.Equal(t, sqsfifo.FateUnknown, sqsfifo.FateOf(unreported))
 		require.NoError(t, p.Flush(t.Context()), "reported once")
 		require.NoError(t, p.TrySend(t.Context(), producertest.Sample, nil))
 		require.ErrorAs(t, p.Close(t.Context()), &unreported)
@@ -263,9 +263,9 @@ func TestCloseGivesEachEventItsOutcome(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
-		assert.Equal(t, 40, fates[sqsfifo.NotStored]+fates[sqsfifo.InDoubt])
-		assert.Positive(t, fates[sqsfifo.InDoubt])
-		assert.Positive(t, fates[sqsfifo.NotStored])
+		assert.Equal(t, 40, fates[sqsfifo.FateNotStored]+fates[sqsfifo.FateInDoubt])
+		assert.Positive(t, fates[sqsfifo.FateInDoubt])
+		assert.Positive(t, fates[sqsfifo.FateNotStored])
 		assert.Equal(t, time.Second, time.Since(start), "the requests end, too")
 		assert.Empty(t, producertest.Leftovers(p))
 	})
@@ -325,7 +325,7 @@ func TestOddClients(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				_, err := p.Send(ctx, producertest.Sample)
-				assert.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err), "%v", err)
+				assert.Equal(t, sqsfifo.FateInDoubt, sqsfifo.FateOf(err), "%v", err)
 				closing, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				require.NoError(t, p.Close(closing))

@@ -188,7 +188,7 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 		p, err := sqsfifo.NewProducer(q, c)
 		require.NoError(t, err)
 		_, err = p.Send(t.Context(), rawEvent{"key", "g", at, json.RawMessage(`{"n":1}`)})
-		require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+		require.Equal(t, sqsfifo.FateInDoubt, sqsfifo.FateOf(err))
 		require.ErrorContains(t, err, "other bytes")
 		require.Empty(t, q.Messages())
 		closed(t, p)

@@ -189,9 +189,9 @@ func sabotage(t *testing.T, s *saboteur, withStores bool) {
 		s.step(t, name, func() {
 			before := len(q.Messages())
 			switch _, err = p.Send(t.Context(), e); sqsfifo.FateOf(err) {
-			case sqsfifo.NotStored:
+			case sqsfifo.FateNotStored:
 				assert.Len(t, q.Messages(), before, "%s: %v", name, err)
-			case sqsfifo.Stored:
+			case sqsfifo.FateStored:
 				assert.NotEmpty(t, q.Messages())
 			}
 		})

@@ -310,7 +310,7 @@ func TestWrongQueueIsAskedAtIntervals(t *testing.T) {
 			_, err := p.Send(t.Context(), producertest.Scene{ID: fmt.Sprint(n), PathRow: "1", Acquired: producertest.Sample.Acquired})
 			var wrong *sqsfifo.QueueError
 			require.ErrorAs(t, err, &wrong)
-			assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+			assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
 		}
 		assert.Equal(t, 1, c.calls)
 		c.out["ContentBasedDeduplication"] = "true"

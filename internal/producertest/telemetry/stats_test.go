@@ -29,7 +29,7 @@ func TestPauseEndsWithTheDoubt(t *testing.T) {
 		pause := p.Paused()[producertest.Sample.PathRow]
 		assert.Equal(t, doubt.EventID, pause.EventID)
 		assert.Equal(t, doubt.DedupeKey, pause.DedupeKey)
-		assert.Equal(t, sqsfifo.InDoubt, pause.Fate)
+		assert.Equal(t, sqsfifo.FateInDoubt, pause.Fate)
 
 		next := producertest.Sample
 		next.ID += "-next"

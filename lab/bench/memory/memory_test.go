@@ -126,7 +126,7 @@ func (tb *table) paused(t *testing.T, n int) {
 	before := heap()
 	results := p.SendBatch(t.Context(), events)
 	for _, r := range results {
-		if sqsfifo.FateOf(r.Err) != sqsfifo.InDoubt {
+		if sqsfifo.FateOf(r.Err) != sqsfifo.FateInDoubt {
 			t.Fatal(r.Err)
 		}
 	}
