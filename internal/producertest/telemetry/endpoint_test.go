@@ -96,7 +96,7 @@ func TestMisconfiguredClient(t *testing.T) {
 					assert.ErrorContains(t, err, tc.want)
 					assert.NotContains(t, err.Error(), "secret")
 				}
-				assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(sendErr))
+				assert.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(sendErr))
 				assert.Zero(t, time.Since(began))
 				require.NoError(t, p.Close(t.Context()))
 				assert.Empty(t, requests.hosts)
