@@ -48,13 +48,13 @@ func (c *sender) Admit(items []*item, verdicts []verdict.Verdict) {
 		if err == nil {
 			var wait bool
 			if wait, err = c.keys.claimLate(c.memory, &it.Message); wait {
-				a.Kind, a.Delay = verdict.Wait, time.Second
+				a.Kind, a.Delay = verdict.KindWait, time.Second
 				it.Message.waitsFor.Store(c.sqs)
 			}
 		}
 		if err != nil {
 			it.Message.refuse(err)
-			a.Kind = verdict.Refuse
+			a.Kind = verdict.KindRefuse
 		}
 	}
 	now := c.memory.Admit(c.requests, attempts)
@@ -99,20 +99,20 @@ func (c *sender) apply(it *item, a *memory.Attempt) {
 	s := &it.Message
 	collision := c.reportDifferences(s, &a.Verdict)
 	switch a.Kind {
-	case verdict.Go:
+	case verdict.KindGo:
 		if a.First {
 			s.sentBefore = a.Again
 		}
-	case verdict.Known:
+	case verdict.KindKnown:
 		s.sentBefore = true
-	case verdict.Wait:
+	case verdict.KindWait:
 		switch {
 		case errors.Is(a.Err, idempotency.ErrUnwritable):
 			s.waitsFor.Store(readOnlyStore)
 		case errors.As(a.Err, new(*idempotency.StoreError)):
 			s.waitsFor.Store(c.store)
 		}
-	case verdict.Refuse:
+	case verdict.KindRefuse:
 		switch {
 		case collision != nil:
 			s.refuse(collision)
@@ -186,7 +186,7 @@ func (c *sender) countAttempts(items []*item, answers []attempt.Answer) {
 		}
 	}
 	for i := range answers {
-		if answers[i].Load == attempt.Throttled {
+		if answers[i].Load == attempt.LoadThrottled {
 			c.counts.throttles.Add(1)
 			c.log.throttle(answers[i].Code)
 			return
@@ -198,9 +198,9 @@ func (c *sender) countAttempts(items []*item, answers []attempt.Answer) {
 // throttle counts neither as an answer nor as a failure.
 func (c *sender) recordRequest(answers []attempt.Answer, load attempt.Load, err error) {
 	switch {
-	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:
+	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.FateStored }), err == nil && load == attempt.LoadPassed:
 		c.sqs.Record(nil)
-	case load == attempt.Troubled, answers[0].Unready:
+	case load == attempt.LoadTroubled, answers[0].Unready:
 		c.sqs.Record(cmp.Or(err, answers[0].Err))
 	}
 }
@@ -288,10 +288,10 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.
 		s.unclaimed = ended[i].Unrecorded
 		// SQS refused the message, perhaps because of the trace context in its
 		// attributes. Send the message once more without trace context.
-		alone := a.Next == attempt.Final || a.Next == attempt.Apart && len(items) == 1
-		if a.Fate == attempt.NotStored && alone && !s.untraced && len(s.tracedAttributes) > len(s.ownAttributes) {
+		alone := a.Next == attempt.NextFinal || a.Next == attempt.NextApart && len(items) == 1
+		if a.Fate == attempt.FateNotStored && alone && !s.untraced && len(s.tracedAttributes) > len(s.ownAttributes) {
 			s.untraced = true
-			a.Next = attempt.Retry
+			a.Next = attempt.NextRetry
 		}
 	}
 }

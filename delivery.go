@@ -202,11 +202,11 @@ func (d Delivery) options() dispatch.Options {
 	}
 	switch d.OnGroupFailure {
 	case GroupFailurePauseInDoubt:
-		o.Policy = dispatch.PauseInDoubt
+		o.Policy = dispatch.PolicyPauseInDoubt
 	case GroupFailurePause:
-		o.Policy = dispatch.PauseOnFailure
+		o.Policy = dispatch.PolicyPauseOnFailure
 	case GroupFailureSkip:
-		o.Policy = dispatch.NeverPause
+		o.Policy = dispatch.PolicyNeverPause
 	}
 	return o
 }

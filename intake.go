@@ -20,7 +20,7 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 	payload, ok := c.open(ctx, it, refusal)
 	if ok && wait && c.memory.HasStore() {
 		c.lookUp(ctx, it)
-		payload, ok = payloadOf(it.Message.msg.Body), it.Verdict != verdict.Refuse
+		payload, ok = payloadOf(it.Message.msg.Body), it.Verdict != verdict.KindRefuse
 	}
 	if ok {
 		c.enter(it, payload)
@@ -43,7 +43,7 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 	}
 	s.ctx, s.span = c.observer.StartEvent(ctx)
 	if s.msg == nil {
-		it.Verdict = verdict.Refuse
+		it.Verdict = verdict.KindRefuse
 		return "", false
 	}
 	s.replay = s.msg.isReplay()
@@ -57,9 +57,9 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 		s.refuse(c.keys.prepare(c.memory, s))
 	}
 	if s.refusal() != nil {
-		it.Verdict = verdict.Refuse
+		it.Verdict = verdict.KindRefuse
 	}
-	return payload, it.Verdict != verdict.Refuse
+	return payload, it.Verdict != verdict.KindRefuse
 }
 
 // enter looks up the event in the producer's memory of sent events, and adds the attributes
@@ -70,7 +70,7 @@ func (c *sender) enter(it *item, payload string) {
 	it.Size += c.attributes(s)
 	c.identify(it, payload)
 	s.replay = s.replay || s.known.WasSentHere()
-	if it.Verdict == verdict.Known {
+	if it.Verdict == verdict.KindKnown {
 		c.recheckAttributes(it)
 	}
 }
@@ -85,7 +85,7 @@ func (c *sender) recheckAttributes(it *item) {
 		return
 	}
 	if s.refuse(c.collides(s, &v)); s.refusal() != nil {
-		it.Verdict = verdict.Refuse
+		it.Verdict = verdict.KindRefuse
 	}
 }
 
@@ -107,13 +107,13 @@ func (c *sender) lookedUp(it *item, v *verdict.Verdict) {
 	s := &it.Message
 	collision := c.reportDifferences(s, v)
 	switch v.Kind {
-	case verdict.Known:
-		it.Verdict = verdict.Known
-	case verdict.Adopt:
+	case verdict.KindKnown:
+		it.Verdict = verdict.KindKnown
+	case verdict.KindAdopt:
 		c.adopt(it)
-	case verdict.Refuse:
+	case verdict.KindRefuse:
 		s.refuse(collision)
-		it.Verdict = verdict.Refuse
+		it.Verdict = verdict.KindRefuse
 	default: // no decision yet: before the first attempt the producer claims the event in the store
 	}
 	s.seen = s.known.WasSentElsewhere()

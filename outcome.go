@@ -144,11 +144,11 @@ func (f Fate) String() string {
 
 func publicFate(f attempt.Fate) Fate {
 	switch f {
-	case attempt.Stored:
+	case attempt.FateStored:
 		return FateStored
-	case attempt.NotStored:
+	case attempt.FateNotStored:
 		return FateNotStored
-	case attempt.Altered:
+	case attempt.FateAltered:
 		return FateAltered
 	default:
 		return FateInDoubt

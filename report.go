@@ -17,19 +17,19 @@ import (
 // dispatcher has not yet seen a confirmation of SQS. The event may still be stored: another
 // submission may have stored the event, or the confirmation has just arrived.
 func (c *sender) Conclude(it *item) attempt.Fate {
-	refused := it.Outcome.Reason == dispatch.Refused
-	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused, it.IsSent()).Fate()
+	refused := it.Outcome.Reason == dispatch.ReasonRefused
+	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.FateAltered, refused, it.IsSent()).Fate()
 	switch {
-	case fate != attempt.Stored:
-	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // the report waits for the store, at most Store.Timeout
+	case fate != attempt.FateStored:
+	case it.IsSubmitted() && it.Outcome.Reason != dispatch.ReasonWithdrawn: // the report waits for the store, at most Store.Timeout
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
 	default: // the report does not wait for the store, for example if the event's context has ended
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
-	if refused && fate == attempt.Stored {
+	if refused && fate == attempt.FateStored {
 		// This is the fate of an earlier message, for example one with other attributes.
 		// Do not report it for the refused event.
-		return attempt.NotStored
+		return attempt.FateNotStored
 	}
 	return fate
 }
@@ -41,7 +41,7 @@ func (c *sender) Drop(it *item) { c.memory.Drop(&it.Message.known) }
 // event's fate. For an event in doubt or altered, it also returns the time at which SQS
 // has certainly forgotten the event.
 func (c *sender) Release(it *item) (attempt.Fate, time.Time) {
-	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
+	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.FateAltered)
 	return k.Fate(), over
 }
 
@@ -58,7 +58,7 @@ func (c *sender) Sweep() (again bool) { return !c.memory.Sweep() }
 // receipt returns the receipt of a stored event. The message ID and the sequence number are
 // from a request of this submission, otherwise from the store's record, otherwise empty.
 func (s *submission) receipt(o *dispatch.Outcome) Receipt {
-	if o.Fate != attempt.Stored {
+	if o.Fate != attempt.FateStored {
 		return Receipt{}
 	}
 	k := s.known.Knowledge()
@@ -67,7 +67,7 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Group: s.msg.Group, BodyHash: s.known.BodyHash(),
 		Attempts: o.Attempts,
 	}
-	if o.Answer.Fate == attempt.Stored {
+	if o.Answer.Fate == attempt.FateStored {
 		if r.Duplicate = s.duplicate; s.extras != nil {
 			r.Findings = s.extras.findings
 		}
@@ -82,8 +82,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
 	// Here, no answer to this submission has confirmed the event. So read s.extras only for
-	// the reason dispatch.Known. Otherwise a worker may still write it.
-	if o.Reason == dispatch.Known && s.extras != nil {
+	// the reason dispatch.ReasonKnown. Otherwise a worker may still write it.
+	if o.Reason == dispatch.ReasonKnown && s.extras != nil {
 		r.Findings = s.extras.findings
 	}
 	return r
@@ -91,10 +91,10 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 
 // outcomeError returns the error of an event, or nil if the event is stored.
 func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
-	if o.Reason == dispatch.Refused {
+	if o.Reason == dispatch.ReasonRefused {
 		return s.inDoubtOr(o, m, s.refusal(), s.refusal())
 	}
-	if o.Fate == attempt.Stored {
+	if o.Fate == attempt.FateStored {
 		return nil
 	}
 	return s.errorWithoutProof(o, m)
@@ -105,9 +105,9 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 // changed message, an InDoubtError if an attempt may have stored the event, and else a
 // NotStoredError.
 func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) error {
-	if o.Fate == attempt.Altered {
+	if o.Fate == attempt.FateAltered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
-		if o.Answer.Fate == attempt.Altered {
+		if o.Answer.Fate == attempt.FateAltered {
 			e.Attempts, e.Field, e.Got = o.Attempts, o.Answer.Field, o.Answer.Got
 		}
 		_, _, e.ResendAfter = m.Times(s.known.Knowledge())
@@ -118,13 +118,13 @@ func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) er
 		err, code = withLastError(k.Err, err), ""
 	}
 	switch o.Reason {
-	case dispatch.Late:
+	case dispatch.ReasonLate:
 		err = withLastError(errTooLate, err)
-	case dispatch.Paused:
+	case dispatch.ReasonPaused:
 		err, code = withLastError(&pausedError{o.By, s.msg.Group}, err), ""
-	case dispatch.Withdrawn:
+	case dispatch.ReasonWithdrawn:
 		err = withLastError(o.Cause, err)
-	case dispatch.Answered, dispatch.Refused:
+	case dispatch.ReasonAnswered, dispatch.ReasonRefused:
 	}
 	if o.Overtaken {
 		err = withLastError(ErrOvertaken, err)
@@ -134,7 +134,7 @@ func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) er
 			err = errOverdue
 		}
 	}
-	if h := s.waitsFor.Load(); h != nil && h.NeverAnswered() && o.Reason == dispatch.Answered {
+	if h := s.waitsFor.Load(); h != nil && h.NeverAnswered() && o.Reason == dispatch.ReasonAnswered {
 		err = h.Explain(err)
 	}
 	notStored := s.notStored(err)
@@ -148,7 +148,7 @@ var errNoAnswer = errors.New("the request ended without an answer")
 // stored the event. Otherwise inDoubtOr returns the argument `ifNotStored`.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, ifNotStored error) error {
 	k := s.known.Knowledge()
-	if k.Fate() != attempt.InDoubt {
+	if k.Fate() != attempt.FateInDoubt {
 		return ifNotStored
 	}
 	since, before, forgotten := m.Times(k)
@@ -202,7 +202,7 @@ func (c *sender) Report(it *item) {
 	replay := s.replay || s.seen
 	// After a withdrawal, a worker may still write s.sentBefore: reading it would be a
 	// data race.
-	if o.Reason != dispatch.Withdrawn {
+	if o.Reason != dispatch.ReasonWithdrawn {
 		replay = replay || s.sentBefore
 	}
 	c.counts.add(outcomeOf(r, err))
@@ -233,7 +233,7 @@ func (c *sender) endSpan(it *item, r Receipt, err error, replay bool) {
 	}
 	ended := observe.Ended{
 		Source: s.rules.source, Outcome: outcomeOf(r, err), Took: c.took(it),
-		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.Known, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
+		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.ReasonKnown, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
 	}
 	if s.msg != nil {
 		ended.BodyBytes = len(s.msg.Body)
@@ -261,7 +261,7 @@ func (c *sender) took(it *item) time.Duration {
 	switch {
 	case s.submitted == 0: // refused before the submission
 		return 0
-	case !c.memory.HasStore() && o.Fate == attempt.Stored && o.Attempts > 0 && o.Reason == dispatch.Answered && s.ended > s.submitted:
+	case !c.memory.HasStore() && o.Fate == attempt.FateStored && o.Attempts > 0 && o.Reason == dispatch.ReasonAnswered && s.ended > s.submitted:
 		return s.ended.Sub(s.submitted) // without a store, SQS's answer is the outcome
 	default:
 		return c.memory.Since(s.submitted)

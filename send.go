@@ -185,9 +185,9 @@ func (q *Queue) setOutcome(it *item, cause error) {
 	if s.refusal() == nil && errors.As(cause, &queueErr) {
 		s.refuse(queueErr)
 	}
-	o.Reason, o.Cause = dispatch.Withdrawn, cause
+	o.Reason, o.Cause = dispatch.ReasonWithdrawn, cause
 	if s.refusal() != nil {
-		o.Reason = dispatch.Refused
+		o.Reason = dispatch.ReasonRefused
 	}
 	o.Fate = q.sender.Conclude(it)
 }
@@ -291,7 +291,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		q.sender.lookUp(ctx, toLookUp...)
 		for len(toLookUp) > 0 {
 			it := toLookUp[0]
-			if toLookUp = toLookUp[1:]; it.Verdict != verdict.Refuse {
+			if toLookUp = toLookUp[1:]; it.Verdict != verdict.KindRefuse {
 				q.sender.enter(it, payloadOf(it.Message.msg.Body))
 			}
 			if q.reserve(ctx, it, false, submit) {
@@ -318,7 +318,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 // its group. If it is alone in its call, its outcome is reported immediately.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	queueErr := q.sender.inspector.check(ctx)
-	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Verdict == verdict.Refuse {
+	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Verdict == verdict.KindRefuse {
 		q.endUnsubmitted(it, cause)
 		return false
 	}

@@ -62,7 +62,7 @@ func (c *sender) reportDifferences(s *submission, v *verdict.Verdict) error {
 	if v.Drift {
 		c.reportDrift(s)
 	}
-	if v.Reuse == verdict.NoReuse {
+	if v.Reuse == verdict.ReuseNone {
 		return nil
 	}
 	return c.collides(s, v)
@@ -85,7 +85,7 @@ func (c *sender) collides(s *submission, v *verdict.Verdict) error {
 // reportDrift counts and logs an event for which Config.Store has recorded a different
 // body or message group, and adds a finding to the receipt.
 func (c *sender) reportDrift(s *submission) {
-	c.observer.Collided(s.ctx, s.rules.source, verdict.OtherBody)
+	c.observer.Collided(s.ctx, s.rules.source, verdict.ReuseOtherBody)
 	c.log.drifted(s)
 	c.warn(s, s.driftFinding())
 }
@@ -94,15 +94,15 @@ func (c *sender) reportDrift(s *submission) {
 // attributes. If the event is refused, the caller returns the error. If the event is sent
 // (EnforcementWarn), the findings go into its receipt.
 func (s *submission) collision(v *verdict.Verdict) ([]lint.Finding, error) {
-	if v.Reuse == verdict.OtherAttributes {
+	if v.Reuse == verdict.ReuseOtherAttributes {
 		err := attributeCollision(s.msg)
 		return err.Findings, err
 	}
 	err := &ConflictError{
 		Reuse: ReuseDrift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: BodyHash(s.msg.Body), Group: s.msg.Group,
-		showKey: s.rules.showKeys, SameBody: v.Reuse == verdict.OtherGroup, FirstSent: v.FirstSent,
+		showKey: s.rules.showKeys, SameBody: v.Reuse == verdict.ReuseOtherGroup, FirstSent: v.FirstSent,
 	}
-	if v.Reuse == verdict.OtherPayload {
+	if v.Reuse == verdict.ReuseOtherPayload {
 		err.Reuse = ReuseConflict
 	}
 	rule, field, pointer := ruleKeyReused, "MessageBody", "/dedupe_key"
@@ -140,7 +140,7 @@ func (c *sender) adopt(it *item) {
 
 // Revise replaces an event's message by the recorded message (see adopt) and computes the
 // values that depend on the message. The dispatcher calls Revise after Admit returned
-// Adopt for the event.
+// KindAdopt for the event.
 func (c *sender) Revise(it *item) {
 	s := &it.Message
 	c.adopt(it)

@@ -34,7 +34,7 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 // the call, or nil. The parameter `began` is the call's start time, as returned by the
 // method `pace`.
 func (e *engine) reportCall(p *pacer.Pacer, began time.Time, err error) {
-	load := attempt.Passed
+	load := attempt.LoadPassed
 	if err != nil {
 		code, _ := codeOf(err)
 		load = sqscall.LoadOf(code)

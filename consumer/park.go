@@ -45,7 +45,7 @@ func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan erro
 	for try := 1; ; try++ {
 		var answers [1]attempt.Answer
 		_, _ = e.parking.Send(e.base, []sqscall.Entry{e.copyOf(it, cause, extra)}, answers[:])
-		if answers[0].Fate == attempt.Stored {
+		if answers[0].Fate == attempt.FateStored {
 			e.events.abandon(e.base, it, "parked")
 			e.mu.Lock()
 			e.stats.Parked++
@@ -54,7 +54,7 @@ func (e *engine) park(b *groupBatch, it *item, cause error, callers ...chan erro
 			reply(nil)
 			return true
 		}
-		if answers[0].Fate == attempt.NotStored && answers[0].Next != attempt.Retry {
+		if answers[0].Fate == attempt.FateNotStored && answers[0].Next != attempt.NextRetry {
 			// with the added attributes the message may be too large for the parking
 			// queue
 			extra = false

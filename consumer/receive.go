@@ -174,7 +174,7 @@ func (e *engine) poll(n int) (_ []types.Message, started clock.Instant) {
 			e.log.Add(slog.LevelWarn, "receive failed; trying again", slog.String("code", code), slog.String("error", err.Error()))
 		}
 		most := 10 * time.Second
-		if sqscall.LoadOf(code) == attempt.Throttled {
+		if sqscall.LoadOf(code) == attempt.LoadThrottled {
 			most = 200 * time.Millisecond // short, because the pacer already slows the calls down
 		}
 		if !sleep(e.polling, backoff(100*time.Millisecond, most, try+1)) {

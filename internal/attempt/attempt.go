@@ -6,34 +6,34 @@
 // All types are values and safe to copy.
 package attempt
 
-// Fate is the proven fate of a message. The zero value is InDoubt: no fate is proven.
+// Fate is the proven fate of a message. The zero value is FateInDoubt: no fate is proven.
 type Fate uint8
 
 const (
-	// InDoubt: the message may or may not be stored.
-	InDoubt Fate = iota
+	// FateInDoubt: the message may or may not be stored.
+	FateInDoubt Fate = iota
 
-	// Stored: SQS answered with a message ID, a sequence number and digests that match
+	// FateStored: SQS answered with a message ID, a sequence number and digests that match
 	// the message.
-	Stored
+	FateStored
 
-	// NotStored: SQS answered that it refused the message, or the request never left this
-	// machine.
-	NotStored
+	// FateNotStored: SQS answered that it refused the message, or the request never left
+	// this machine.
+	FateNotStored
 
-	// Altered: SQS stored a message, and the digest in its answer differs from the digest
-	// of the message that was sent.
-	Altered
+	// FateAltered: SQS stored a message, and the digest in its answer differs from the
+	// digest of the message that was sent.
+	FateAltered
 )
 
 // String returns the fate in lower case, words separated by spaces.
 func (f Fate) String() string {
 	switch f {
-	case Stored:
+	case FateStored:
 		return "stored"
-	case NotStored:
+	case FateNotStored:
 		return "not stored"
-	case Altered:
+	case FateAltered:
 		return "altered"
 	default:
 		return "in doubt"
@@ -44,15 +44,15 @@ func (f Fate) String() string {
 type Next uint8
 
 const (
-	// Final: another attempt would have the same result.
-	Final Next = iota
+	// NextFinal: another attempt would have the same result.
+	NextFinal Next = iota
 
-	// Retry: another attempt may succeed.
-	Retry
+	// NextRetry: another attempt may succeed.
+	NextRetry
 
-	// Apart: another attempt may succeed with fewer entries in the request. If the
-	// request had only one entry, Apart means Final.
-	Apart
+	// NextApart: another attempt may succeed with fewer entries in the request. If the
+	// request had only one entry, NextApart means NextFinal.
+	NextApart
 )
 
 // Load is the load of SQS and of the network, as far as the answer to a request shows it.
@@ -60,38 +60,39 @@ const (
 type Load uint8
 
 const (
-	// Passed: SQS executed the request.
-	Passed Load = iota
+	// LoadPassed: SQS executed the request.
+	LoadPassed Load = iota
 
-	// Troubled: the service or the connection failed.
-	Troubled
+	// LoadTroubled: the service or the connection failed.
+	LoadTroubled
 
-	// Throttled: SQS refused the request, or entries of the request, for their rate.
-	Throttled
+	// LoadThrottled: SQS refused the request, or entries of the request, for their rate.
+	LoadThrottled
 )
 
 // Answer is the result of one attempt to send one message.
 type Answer struct {
 	Fate Fate
-	Next Next // Final if Fate is Stored or Altered
+	Next Next // NextFinal if Fate is FateStored or FateAltered
 	Load Load
 
 	// Unready means that the request failed because of the configuration or the network. For
 	// example, the credentials, the connection, a permission or the queue is missing. Fate
-	// is then NotStored, and Next is Retry.
+	// is then FateNotStored, and Next is NextRetry.
 	Unready bool
 
-	// MessageID and Sequence are from SQS. Both are set if Fate is Stored.
+	// MessageID and Sequence are from SQS. Both are set if Fate is FateStored.
 	MessageID, Sequence string
 
 	// Err says why SQS did not store the message as sent, or why this is unknown. It is nil
-	// if Fate is Stored.
+	// if Fate is FateStored.
 	Err error
 
 	// Code is the error code of SQS, "" without a code.
 	Code string
 
-	// Field and Got are set if Fate is Altered. Field is the altered part of the message,
-	// "MessageBody" or "MessageAttributes". Got is the MD5 of this part in SQS's answer.
+	// Field and Got are set if Fate is FateAltered. Field is the altered part of the
+	// message, "MessageBody" or "MessageAttributes". Got is the MD5 of this part in SQS's
+	// answer.
 	Field, Got string
 }

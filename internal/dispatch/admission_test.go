@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
-// An item with the field Known set is not sent, because SQS already has its event. The
+// An item with the verdict KindKnown is not sent, because SQS already has its event. The
 // item is still reported in order.
 func TestAKnownItem(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
@@ -19,16 +19,16 @@ func TestAKnownItem(t *testing.T) {
 		c.submit(first...)
 		c.flush()
 		items := c.make("a", 3)
-		items[1].Key, items[1].Verdict = first[1].Key, verdict.Known
+		items[1].Key, items[1].Verdict = first[1].Key, verdict.KindKnown
 		c.submit(items...)
 		c.flush()
 		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {5}}, c.sent())
 		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, c.reported())
-		require.Equal(t, Outcome{Reason: Known, Fate: attempt.Stored}, c.outcome(items[1]).Outcome)
+		require.Equal(t, Outcome{Reason: ReasonKnown, Fate: attempt.FateStored}, c.outcome(items[1]).Outcome)
 	})
 }
 
-// SQS already has the event of the first item, so Admit answers Stored. The item is not
+// SQS already has the event of the first item, so Admit answers KindKnown. The item is not
 // sent, but is still reported in order.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -47,15 +47,15 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 			c.submit(items...)
 			c.flush()
 			require.Equal(t, []int{0, 1, 2, 3}, c.reported())
-			require.Equal(t, Outcome{Reason: Known, Fate: attempt.Stored}, c.outcome(items[0]).Outcome)
+			require.Equal(t, Outcome{Reason: ReasonKnown, Fate: attempt.FateStored}, c.outcome(items[0]).Outcome)
 			require.Equal(t, 1, c.outcome(items[1]).Attempts)
 		})
 	}
 }
 
 // putOff returns a function for modelSender.admit that puts off one item. The function's
-// first answers about this item are Wait, as many as the parameter
-// `times`, or all if `times` is negative. Every other answer is Go.
+// first answers about this item are KindWait, as many as the parameter
+// `times`, or all if `times` is negative. Every other answer is KindGo.
 func putOff(it *item, times int, delay time.Duration) func(*item) verdict.Verdict {
 	return func(i *item) verdict.Verdict {
 		if i != it || times == 0 {
@@ -95,7 +95,7 @@ func TestPuttingOffEndsAfterRetryFor(t *testing.T) {
 		c.admit = putOff(items[0], -1, 300*time.Millisecond)
 		c.submit(items...)
 		c.flush()
-		require.Equal(t, Outcome{Fate: attempt.NotStored}, c.outcome(items[0]).Outcome)
+		require.Equal(t, Outcome{Fate: attempt.FateNotStored}, c.outcome(items[0]).Outcome)
 		require.Equal(t, time.Second, c.outcome(items[0]).at)
 
 		// RetryFor counts from Submit, although the first attempt is later.
@@ -104,14 +104,14 @@ func TestPuttingOffEndsAfterRetryFor(t *testing.T) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			time.Sleep(5 * time.Millisecond)
 			answers[0] = failed()
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		before := c.since()
 		c.submit(late)
 		c.flush()
 		require.Positive(t, c.outcome(late).Attempts)
 		require.LessOrEqual(t, c.outcome(late).at-before, time.Second+5*time.Millisecond)
-		require.Equal(t, attempt.NotStored, c.outcome(late).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(late).Fate)
 	})
 }
 
@@ -125,12 +125,12 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 		c.submit(it)
 		c.flush()
 		require.Equal(t, time.Second, c.outcome(it).at)
-		require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
+		require.Equal(t, Outcome{Reason: ReasonWithdrawn, Fate: attempt.FateNotStored, Cause: errOver}, c.outcome(it).Outcome)
 	})
 }
 
 // Close waits for an item for which Admit always decides Later. When the context of Close
-// ends, the item gets the outcome Withdrawn, and Close returns.
+// ends, the item gets the outcome ReasonWithdrawn, and Close returns.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
@@ -140,11 +140,11 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 		defer cancel()
 		_, err := c.d.Close(ctx, func() {})
 		require.ErrorIs(t, err, errOver)
-		require.Equal(t, Withdrawn, c.outcome(it).Reason)
+		require.Equal(t, ReasonWithdrawn, c.outcome(it).Reason)
 	})
 }
 
-// changeOnce makes Admit decide Adopt once, for the given item. The dispatcher then
+// changeOnce makes Admit decide KindAdopt once, for the given item. The dispatcher then
 // calls Revise, which calls the function `modify` to change the item.
 func (c *modelSender) changeOnce(it *item, modify func(*item)) {
 	done := false
@@ -223,15 +223,16 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 		c.submit(after) // the next item of group b
 		c.flush()
 		for _, it := range []*item{items[0], after} {
-			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
+			require.Equal(t, Outcome{Reason: ReasonWithdrawn, Fate: attempt.FateNotStored, Cause: errOver}, c.outcome(it).Outcome)
 			require.Equal(t, time.Second, c.outcome(it).at)
 		}
-		require.Equal(t, attempt.Stored, c.outcome(items[1]).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(items[1]).Fate)
 	})
 }
 
 // The context of an item ends during a call of Admit. The item immediately gets the outcome
-// Withdrawn. The admission that Admit then returns has no effect: Revise is not called.
+// ReasonWithdrawn. The admission that Admit then returns has no effect: Revise is not
+// called.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []verdict.Verdict{change, later(0), known} {
 		try(t, options(), func(t *testing.T, c *modelSender) {
@@ -246,7 +247,7 @@ func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 			}
 			c.submit(it)
 			c.flush()
-			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
+			require.Equal(t, Outcome{Reason: ReasonWithdrawn, Fate: attempt.FateNotStored, Cause: errOver}, c.outcome(it).Outcome)
 			require.Equal(t, time.Second, c.outcome(it).at)
 		})
 	}

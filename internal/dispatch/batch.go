@@ -104,26 +104,26 @@ func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 }
 
 // stopped reports whether an item gets no further attempt. It also returns the reason
-// and, if the reason is Paused, the pause.
+// and, if the reason is ReasonPaused, the pause.
 func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pause, stop bool) {
 	switch {
-	case it.Verdict == verdict.Refuse:
-		return Refused, nil, true
-	case it.Verdict == verdict.Known:
-		return Known, nil, true
+	case it.Verdict == verdict.KindRefuse:
+		return ReasonRefused, nil, true
+	case it.Verdict == verdict.KindKnown:
+		return ReasonKnown, nil, true
 	case it.hasEnded():
 		it.Outcome.Cause = it.watcher.cause
-		return Withdrawn, nil, true
+		return ReasonWithdrawn, nil, true
 	}
 	if p := d.pauseOf(it.Group, now); p != nil && p.Key != it.Key {
-		return Paused, p, true
+		return ReasonPaused, p, true
 	}
 	if it.Call != nil {
 		if p := it.Call.stopped[it.Group]; p != nil && p.Key != it.Key {
-			return Paused, p, true
+			return ReasonPaused, p, true
 		}
 	}
-	return Answered, nil, d.isOverdue(it, now)
+	return ReasonAnswered, nil, d.isOverdue(it, now)
 }
 
 // isOverdue reports whether an item gets no further attempt, because its deadline is over.
@@ -262,7 +262,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M]) bool {
 // of its group. In a paused group this is not permitted: the failed item is sent again
 // alone.
 func (d *Dispatcher[M]) mayShareRequest(it *Item[M]) bool {
-	return d.pauses[it.Group] == nil && it.Verdict == verdict.None && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
+	return d.pauses[it.Group] == nil && it.Verdict == verdict.KindNone && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
 // atMost returns the maximum number of entries for a request with the item: the item's

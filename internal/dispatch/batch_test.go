@@ -167,9 +167,9 @@ func TestAPoisonedRequestIsSplit(t *testing.T) {
 				c.submit(items...)
 				c.flush()
 				for i, it := range items {
-					want := attempt.Stored
+					want := attempt.FateStored
 					if i == poisoned {
-						want = attempt.NotStored
+						want = attempt.FateNotStored
 					}
 					require.Equal(t, want, c.outcome(it).Fate, "item %d", i)
 					require.False(t, c.outcome(it).Overtaken)
@@ -189,9 +189,9 @@ func poison(c *modelSender, key string) {
 		}
 		time.Sleep(5 * time.Millisecond)
 		for i := range items {
-			answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
+			answers[i] = attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextApart}
 		}
-		return attempt.Passed
+		return attempt.LoadPassed
 	}
 }
 
@@ -204,9 +204,9 @@ func TestSeveralPoisonedItemsAmongMany(t *testing.T) {
 					return c.storeAll(items, answers)
 				}
 				for i := range items {
-					answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
+					answers[i] = attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextApart}
 				}
-				return attempt.Passed
+				return attempt.LoadPassed
 			}
 			var items []*item
 			for i := range 200 {
@@ -219,7 +219,7 @@ func TestSeveralPoisonedItemsAmongMany(t *testing.T) {
 			c.submit(items...)
 			c.flush()
 			for _, it := range items {
-				require.Equal(t, it.Size == 66, c.outcome(it).Fate == attempt.NotStored, it.Key)
+				require.Equal(t, it.Size == 66, c.outcome(it).Fate == attempt.FateNotStored, it.Key)
 			}
 			t.Logf("%d requests for 200 items, 5 of them poisoned", len(c.sent()))
 			require.LessOrEqual(t, len(c.sent()), 20+5*12)
@@ -234,12 +234,12 @@ func TestBackoff(t *testing.T) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			time.Sleep(time.Millisecond)
 			answers[0] = failed()
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		it := c.item("a")
 		c.submit(it)
 		c.flush()
-		require.Equal(t, attempt.NotStored, c.outcome(it).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(it).Fate)
 		require.Equal(t, len(c.starts), c.outcome(it).Attempts)
 		require.GreaterOrEqual(t, c.since(), o.RetryFor)
 		require.Less(t, c.since(), o.RetryFor+6*time.Second)
@@ -269,14 +269,14 @@ func TestTooLateForARetry(t *testing.T) {
 			}
 			answers[0] = failed()
 			time.Sleep(5 * time.Millisecond)
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		c.submit(late)
 		pass(time.Millisecond)
 		c.submit(slow)
 		c.flush()
 		require.Equal(t, [][]int{{0}, {1}}, c.sent())
-		require.Equal(t, Outcome{Fate: attempt.NotStored, Answer: failed(), Attempts: 1}, c.outcome(late).Outcome)
+		require.Equal(t, Outcome{Fate: attempt.FateNotStored, Answer: failed(), Attempts: 1}, c.outcome(late).Outcome)
 	})
 }
 
@@ -296,14 +296,14 @@ func TestAnOutageIsPaidOnceByAGroup(t *testing.T) {
 					for i := range items {
 						answers[i] = failed()
 					}
-					return attempt.Throttled
+					return attempt.LoadThrottled
 				}
 				if store {
 					c.admit = func(*item) verdict.Verdict {
 						if c.since() >= until {
 							return send
 						}
-						return verdict.Verdict{Kind: verdict.Wait, Delay: time.Second}
+						return verdict.Verdict{Kind: verdict.KindWait, Delay: time.Second}
 					}
 				}
 				c.submit(c.item("a"))
@@ -316,7 +316,7 @@ func TestAnOutageIsPaidOnceByAGroup(t *testing.T) {
 				c.submit(lost[500:]...)
 				c.flush()
 				for i, it := range lost {
-					require.Equal(t, attempt.NotStored, c.outcome(it).Fate)
+					require.Equal(t, attempt.FateNotStored, c.outcome(it).Fate)
 					at := begin + o.RetryFor
 					if i >= 500 {
 						at += 20 * time.Second
@@ -332,7 +332,7 @@ func TestAnOutageIsPaidOnceByAGroup(t *testing.T) {
 				c.submit(stored...)
 				c.flush()
 				for _, it := range stored {
-					require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+					require.Equal(t, attempt.FateStored, c.outcome(it).Fate)
 				}
 			})
 		}
@@ -349,7 +349,7 @@ func TestAnItemEndsBehindSlowRequests(t *testing.T) {
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			if items[0] == late {
 				answers[0] = failed()
-				return attempt.Passed
+				return attempt.LoadPassed
 			}
 			time.Sleep(20 * time.Second)
 			return c.storeAll(items, answers)
@@ -361,7 +361,7 @@ func TestAnItemEndsBehindSlowRequests(t *testing.T) {
 			c.submit(slow)
 		}
 		c.flush()
-		require.Equal(t, attempt.NotStored, c.outcome(late).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(late).Fate)
 		require.LessOrEqual(t, c.outcome(late).at, o.RetryFor+time.Minute)
 	})
 }
@@ -383,7 +383,7 @@ func TestRetryForDoesNotLimitTheWaitForAFirstAttempt(t *testing.T) {
 		c.submit(items...)
 		c.flush()
 		for _, it := range items {
-			require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(it).Fate)
 		}
 	})
 }
@@ -404,7 +404,7 @@ func TestRetryForBeginsAgainWithAnAnswer(t *testing.T) {
 				default:
 					return c.storeAll(items, answers)
 				}
-				return attempt.Passed
+				return attempt.LoadPassed
 			}
 			items := c.make("a", 20)
 			c.submit(items...)
@@ -423,7 +423,7 @@ func TestBackoffStaysLong(t *testing.T) {
 	try(t, o, func(t *testing.T, c *modelSender) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			answers[0] = failed()
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		c.submit(c.item("a"))
 		c.flush()
@@ -440,16 +440,16 @@ func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 		bad := c.item("bad")
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			c.storeBut(items, answers, bad.Key)
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		c.submit(bad)
 		pass(10 * time.Second)
 		good := c.item("good")
 		c.submit(good)
 		pass(time.Millisecond)
-		require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(good).Fate)
 		c.flush()
-		require.Equal(t, attempt.NotStored, c.outcome(bad).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(bad).Fate)
 	})
 }
 
@@ -490,9 +490,9 @@ func TestPacing(t *testing.T) {
 				}
 			}
 			if !ok {
-				return attempt.Throttled
+				return attempt.LoadThrottled
 			}
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		for i := range 20_000 {
 			c.submit(c.item(fmt.Sprint("group ", i%2000)))
@@ -504,20 +504,20 @@ func TestPacing(t *testing.T) {
 	})
 }
 
-// An item with the field Refused set gets its outcome in the order of its group, without a
+// An item with the verdict KindRefuse gets its outcome in the order of its group, without a
 // request.
 func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 9)
 			for _, i := range []int{0, 4, 8} {
-				items[i].Verdict = verdict.Refuse
+				items[i].Verdict = verdict.KindRefuse
 			}
 			c.submit(items...)
 			c.flush()
 			require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, c.reported())
-			require.Equal(t, Refused, c.outcome(items[4]).Reason)
-			require.Equal(t, attempt.NotStored, c.outcome(items[4]).Fate)
+			require.Equal(t, ReasonRefused, c.outcome(items[4]).Reason)
+			require.Equal(t, attempt.FateNotStored, c.outcome(items[4]).Fate)
 			for _, request := range c.sent() {
 				require.NotContains(t, request, 4)
 			}
@@ -525,8 +525,8 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// Admit decides TooLate for the first item of a group, and Refuse for the fourth item. Both
-// items end without a request. The later items of the group wait for the next request.
+// Admit decides KindLate for the first item of a group, and KindRefuse for the fourth item.
+// Both items end without a request. The later items of the group wait for the next request.
 func TestAdmit(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 6)
@@ -543,8 +543,8 @@ func TestAdmit(t *testing.T) {
 		other := c.item("b")
 		c.submit(append(items, other)...)
 		c.flush()
-		require.Equal(t, Late, c.outcome(late).Reason)
-		require.Equal(t, Refused, c.outcome(bad).Reason)
+		require.Equal(t, ReasonLate, c.outcome(late).Reason)
+		require.Equal(t, ReasonRefused, c.outcome(bad).Reason)
 		require.Zero(t, c.outcome(bad).Attempts)
 		require.Equal(t, [][]int{{6}, {1, 2}, {4, 5}}, c.sent())
 		require.Equal(t, 1, c.outcome(items[5]).Attempts)

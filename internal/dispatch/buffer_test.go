@@ -216,7 +216,7 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o.Bytes = 1000
 	try(t, o, func(t *testing.T, c *modelSender) {
 		large := c.item("a")
-		large.Size, large.Verdict = 5000, verdict.Refuse
+		large.Size, large.Verdict = 5000, verdict.KindRefuse
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 		defer cancel()
 		require.NoError(t, c.d.Reserve(ctx, large.Size, nil))
@@ -242,7 +242,7 @@ func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 		blocked := make(chan struct{})
 		for i, it := range c.make("a", 3) {
 			if i == 1 {
-				it.Verdict = verdict.Refuse
+				it.Verdict = verdict.KindRefuse
 			}
 			it.Message.onReport = func() { <-blocked }
 			c.submit(it)

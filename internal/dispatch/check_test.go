@@ -23,7 +23,7 @@ func (c *modelSender) check() {
 		if r.submitted && r.reports != 1 || !r.submitted && r.reports != 0 {
 			c.errorf("%s: submitted %t, reported %d times", r.key, r.submitted, r.reports)
 		}
-		if r.concluded == 1 && r.released != 1 && c.event(r.key).known != attempt.Stored {
+		if r.concluded == 1 && r.released != 1 && c.event(r.key).known != attempt.FateStored {
 			c.errorf("%s (item %d) is not released", r.key, n)
 		}
 	}
@@ -63,16 +63,16 @@ func (c *modelSender) check() {
 // simulated service.
 func (c *modelSender) checkReport(rec *itemState, r report) {
 	e := c.event(rec.key)
-	if r.Fate == attempt.Stored && e.storedItem < 0 {
+	if r.Fate == attempt.FateStored && e.storedItem < 0 {
 		c.errorf("%s is said to be stored", rec.key)
 	}
-	if r.Fate == attempt.NotStored && e.storedItem == r.n {
+	if r.Fate == attempt.FateNotStored && e.storedItem == r.n {
 		c.errorf("%s is said not to be stored (%+v)", rec.key, r.Outcome)
 	}
-	if r.Reason == Answered && r.Fate == attempt.Stored && r.Answer.Fate == attempt.Stored && r.Answer.Sequence != e.sequence {
+	if r.Reason == ReasonAnswered && r.Fate == attempt.FateStored && r.Answer.Fate == attempt.FateStored && r.Answer.Sequence != e.sequence {
 		c.errorf("%s has sequence number %s, not %s", rec.key, r.Answer.Sequence, e.sequence)
 	}
-	if (r.Reason == Withdrawn) != (r.Cause != nil) && r.Reason != Refused || (r.Reason == Paused) != (r.By != nil) {
+	if (r.Reason == ReasonWithdrawn) != (r.Cause != nil) && r.Reason != ReasonRefused || (r.Reason == ReasonPaused) != (r.By != nil) {
 		c.errorf("%s: %+v", rec.key, r.Outcome)
 	}
 }
@@ -83,7 +83,7 @@ func (c *modelSender) checkReport(rec *itemState, r report) {
 func (c *modelSender) reordered(skipReported bool) (found []string) {
 	skip := map[int]bool{}
 	for _, r := range c.reports {
-		skip[r.n] = r.Fate != attempt.Stored || r.Reason != Answered || skipReported && r.Overtaken
+		skip[r.n] = r.Fate != attempt.FateStored || r.Reason != ReasonAnswered || skipReported && r.Overtaken
 	}
 	for group, order := range c.order {
 		highest := -1

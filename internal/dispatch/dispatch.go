@@ -81,18 +81,18 @@ type Sender[M any] interface {
 	// items[i]. A worker calls Admit before each request. Admit may block for a bounded
 	// time. The dispatcher does the following:
 	//
-	//   - Go: the item is in the request.
-	//   - Wait: the item stays in its place in its group, and the dispatcher calls Admit
+	//   - KindGo: the item is in the request.
+	//   - KindWait: the item stays in its place in its group, and the dispatcher calls Admit
 	//     again after Verdict.Delay. This delay counts toward Options.RetryFor, but not as
 	//     an attempt.
-	//   - Hold: the item waits for a later request, because an earlier item of its group is
-	//     not sent.
-	//   - Known, Late, Refuse: the item ends without a request.
-	//   - Adopt: the dispatcher calls Revise, and later Admit again. If Revise changes the
-	//     item's group, the item moves to the end of its new group.
+	//   - KindHold: the item waits for a later request, because an earlier item of its group
+	//     is not sent.
+	//   - KindKnown, KindLate, KindRefuse: the item ends without a request.
+	//   - KindAdopt: the dispatcher calls Revise, and later Admit again. If Revise changes
+	//     the item's group, the item moves to the end of its new group.
 	//
-	// Items of one group are adjacent. After an item whose Kind is not Go, Admit must set
-	// Hold for all later items of the group.
+	// Items of one group are adjacent. After an item whose Kind is not KindGo, Admit must
+	// set KindHold for all later items of the group.
 	Admit(items []*Item[M], verdicts []verdict.Verdict)
 
 	// Prepare does work in advance, so that the next call of Admit for the items is quick.
@@ -113,8 +113,9 @@ type Sender[M any] interface {
 	// after Conclude, even if Admit admits it: see Drop.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Drop takes back the verdict Go of Admit, if Admit has already decided Go: the item is
-	// not sent. The item's context has ended during Admit, or Admit has ended the goroutine.
+	// Drop takes back the verdict KindGo of Admit, if Admit has already decided KindGo: the
+	// item is not sent. The item's context has ended during Admit, or Admit has ended the
+	// goroutine.
 	Drop(it *Item[M])
 
 	// Release returns the final fate of an item. The dispatcher calls Release once after
@@ -122,9 +123,9 @@ type Sender[M any] interface {
 	// request was under way during Conclude, and its answer shows that SQS stored the item,
 	// Release is not called.
 	//
-	// If the item pauses its group under [PauseInDoubt], the pause ends at pauseEnd at the
-	// latest. If pauseEnd is zero, the pause has no time limit: it ends when SQS stores a
-	// resend of the item, or when Resume is called.
+	// If the item pauses its group under [PolicyPauseInDoubt], the pause ends at pauseEnd at
+	// the latest. If pauseEnd is zero, the pause has no time limit: it ends when SQS stores
+	// a resend of the item, or when Resume is called.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
 	// GiveUpAt returns a time limit for the retries of an item, in addition to the limit
@@ -137,7 +138,7 @@ type Sender[M any] interface {
 	// Prepare or Send for the item.
 	Refresh(it *Item[M])
 
-	// Revise changes an item after Admit has decided Adopt. It may set the fields
+	// Revise changes an item after Admit has decided KindAdopt. It may set the fields
 	// Message, Size and Group. During this call, no request contains the item. If the
 	// item's context ends before this call, the dispatcher calls Release instead.
 	Revise(it *Item[M])
@@ -163,18 +164,18 @@ type Sender[M any] interface {
 type Policy uint8
 
 const (
-	// PauseInDoubt pauses a group after an item with the fate InDoubt (SQS may have stored
-	// the item) or Altered (SQS stored other bytes). The pause ends at the latest at the
-	// time returned by Sender.Release.
-	PauseInDoubt Policy = iota
+	// PolicyPauseInDoubt pauses a group after an item with the fate FateInDoubt (SQS may
+	// have stored the item) or FateAltered (SQS stored other bytes). The pause ends at the
+	// latest at the time returned by Sender.Release.
+	PolicyPauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses a group after each item sent without success, or with the
-	// fate InDoubt or Altered, until this item is stored or the group is resumed.
-	PauseOnFailure
+	// PolicyPauseOnFailure pauses a group after each item sent without success, or with the
+	// fate FateInDoubt or FateAltered, until this item is stored or the group is resumed.
+	PolicyPauseOnFailure
 
-	// NeverPause never pauses a group: after a failure, the later items are sent, even the
-	// items of the same [Call].
-	NeverPause
+	// PolicyNeverPause never pauses a group: after a failure, the later items are sent, even
+	// the items of the same [Call].
+	PolicyNeverPause
 )
 
 // Options configures a [Dispatcher]. Only Prepared, Policy and Linger may be zero.

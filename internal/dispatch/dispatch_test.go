@@ -21,7 +21,7 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 			c.flush()
 			require.Len(t, c.reported(), 300)
 			for _, r := range c.reports {
-				require.Equal(t, Outcome{Reason: Answered, Fate: attempt.Stored, Answer: r.Answer, Attempts: 1}, r.Outcome)
+				require.Equal(t, Outcome{Reason: ReasonAnswered, Fate: attempt.FateStored, Answer: r.Answer, Attempts: 1}, r.Outcome)
 			}
 		})
 	}
@@ -74,13 +74,13 @@ func TestStats(t *testing.T) {
 // minute. After Close it still calls Sweep, until Sweep returns false.
 func TestHousekeeping(t *testing.T) {
 	o := options()
-	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure
+	o.RetryFor, o.Policy = 4*time.Minute, PolicyPauseOnFailure
 	try(t, o, func(t *testing.T, c *modelSender) {
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			for i := range items {
 				answers[i] = failed()
 			}
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		c.submit(c.make("a", 3)...)
 		pass(3*time.Minute + time.Second)

@@ -119,7 +119,7 @@ func TestCloseDrains(t *testing.T) {
 			require.Len(t, c.reported(), 60)
 			require.Less(t, c.since(), time.Second)
 			for _, r := range c.reports {
-				require.Equal(t, attempt.Stored, r.Fate)
+				require.Equal(t, attempt.FateStored, r.Fate)
 			}
 		})
 	}
@@ -164,13 +164,13 @@ func TestForcedClose(t *testing.T) {
 				for i := range items {
 					answers[i] = lost()
 				}
-				return attempt.Troubled
+				return attempt.LoadTroubled
 			}
 			var items []*item
 			for i := range 100 {
 				it := c.item(fmt.Sprint("group ", i%5))
 				if i == 50 {
-					it.Verdict = verdict.Refuse
+					it.Verdict = verdict.KindRefuse
 				}
 				items = append(items, it)
 			}
@@ -193,14 +193,14 @@ func TestForcedClose(t *testing.T) {
 				got := c.outcome(it)
 				switch {
 				case i == 50:
-					require.Equal(t, Refused, got.Reason)
+					require.Equal(t, ReasonRefused, got.Reason)
 				case sent[i]:
-					require.Equal(t, attempt.InDoubt, got.Fate)
+					require.Equal(t, attempt.FateInDoubt, got.Fate)
 				default:
-					require.Equal(t, attempt.NotStored, got.Fate)
+					require.Equal(t, attempt.FateNotStored, got.Fate)
 				}
 				if i != 50 {
-					require.Equal(t, Withdrawn, got.Reason)
+					require.Equal(t, ReasonWithdrawn, got.Reason)
 					require.Equal(t, errOver, got.Cause)
 				}
 			}
@@ -266,7 +266,7 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 		c.serve = func([]*item, []attempt.Answer) attempt.Load {
 			<-aborted
 			runtime.Goexit()
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		for i := range 20 {
 			it := c.item(fmt.Sprint("group ", i%10))
@@ -291,7 +291,7 @@ func TestASecondClose(t *testing.T) {
 			for i := range answers {
 				answers[i] = failed()
 			}
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		c.submit(c.make("a", 3)...)
 		first := make(chan error)

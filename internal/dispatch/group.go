@@ -21,7 +21,7 @@ type groupQueue[M any] struct {
 	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 	answered   time.Time // time of the last answer that stored or refused an item
-	failed     time.Time // time of the last other answer, or of the last verdict Wait
+	failed     time.Time // time of the last other answer, or of the last verdict KindWait
 
 	// Links of two lists: next[readyGroups] of Dispatcher.ready, and next[groupsToReport]
 	// of Dispatcher.toReport.

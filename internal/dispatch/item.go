@@ -29,9 +29,9 @@ type Item[M any] struct {
 	// items with the same Call and group are not sent (see type Call).
 	Call *Call
 
-	// Verdict is set for an item that is not sent: Refuse because of its content, or Known
-	// because SQS has already stored the event. Such an item still waits in its group, so
-	// that the outcomes of the group are reported in order.
+	// Verdict is set for an item that is not sent: KindRefuse because of its content, or
+	// KindKnown because SQS has already stored the event. Such an item still waits in its
+	// group, so that the outcomes of the group are reported in order.
 	Verdict verdict.Kind
 
 	// Outcome is set before the dispatcher calls Sender.Report.
@@ -161,8 +161,8 @@ type Outcome struct {
 	// (see Item.Last). Answer is set before the other fields of Outcome.
 	Answer attempt.Answer
 
-	// Cause is set if Reason is Withdrawn: it is the cause of the ended context. The field
-	// `By` is set if Reason is Paused: it is the pause that stopped the item.
+	// Cause is set if Reason is ReasonWithdrawn: it is the cause of the ended context. The
+	// field `By` is set if Reason is ReasonPaused: it is the pause that stopped the item.
 	Cause error
 	By    *Pause
 
@@ -182,31 +182,31 @@ type Outcome struct {
 type Reason uint8
 
 const (
-	// Answered: the answer to the last attempt decided the outcome, or the time for retries
-	// ended. The time can end without any attempt of the item, because Admit may always
-	// decide Wait, or because only attempts of earlier items of the group failed.
-	Answered Reason = iota
+	// ReasonAnswered: the answer to the last attempt decided the outcome, or the time for
+	// retries ended. The time can end without any attempt of the item, because Admit may
+	// always decide KindWait, or because only attempts of earlier items of the group failed.
+	ReasonAnswered Reason = iota
 
-	// Refused: the item was not sent because of its content.
-	Refused
+	// ReasonRefused: the item was not sent because of its content.
+	ReasonRefused
 
-	// Late: the next attempt was not made, because it might have arrived at SQS after the
-	// deduplication interval.
-	Late
+	// ReasonLate: the next attempt was not made, because it might have arrived at SQS after
+	// the deduplication interval.
+	ReasonLate
 
-	// Paused: an earlier item of the group failed.
-	Paused
+	// ReasonPaused: an earlier item of the group failed.
+	ReasonPaused
 
-	// Withdrawn: the context of the item or of Close ended.
-	Withdrawn
+	// ReasonWithdrawn: the context of the item or of Close ended.
+	ReasonWithdrawn
 
-	// Known: no request was necessary, because SQS is known to have stored the event.
-	Known
+	// ReasonKnown: no request was necessary, because SQS is known to have stored the event.
+	ReasonKnown
 )
 
 // Call marks items that a caller has submitted together. If an item fails, the later items
-// with the same Call and group are not sent, unless the policy is NeverPause. The zero value
-// is ready to use.
+// with the same Call and group are not sent, unless the policy is PolicyNeverPause. The zero
+// value is ready to use.
 type Call struct {
 	// stopped describes, for each group, the first item that failed. Dispatcher.mu guards the
 	// map.

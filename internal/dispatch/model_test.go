@@ -73,7 +73,7 @@ type modelSender struct {
 type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
-	known      attempt.Fate // Stored or Altered, if proved
+	known      attempt.Fate // FateStored or FateAltered, if proved
 	// doubt is the start of the first attempt that may have stored the event. It is zero
 	// without such an attempt, and after a proof (the field `known`).
 	doubt   time.Time
@@ -355,7 +355,7 @@ func (c *modelSender) Send(items []*item, answers []attempt.Answer) attempt.Load
 		if !r.admitted || r.inFlight || r.preparing {
 			c.errorf("%s is sent: admitted %t, in another request %t, in Prepare %t", it.Key, r.admitted, r.inFlight, r.preparing)
 		}
-		if r.concluded > 0 && r.concluding == attempt.NotStored {
+		if r.concluded > 0 && r.concluding == attempt.FateNotStored {
 			c.errorf("%s is sent after it was said not to be stored", it.Key)
 		}
 		r.inFlight = true
@@ -384,28 +384,28 @@ func (c *modelSender) noteAnswers(items []*item, answers []attempt.Answer, began
 		e.flights--
 		delete(c.groups, it.Group)
 		switch answers[i].Fate {
-		case attempt.Stored, attempt.Altered:
+		case attempt.FateStored, attempt.FateAltered:
 			e.known, e.doubt = answers[i].Fate, time.Time{}
 			if e.storedItem != it.Message.n {
 				it.MarkDuplicate()
 			}
-		case attempt.InDoubt:
+		case attempt.FateInDoubt:
 			if e.doubt.IsZero() {
 				e.doubt = began
 			}
-		case attempt.NotStored:
+		case attempt.FateNotStored:
 		}
 	}
 }
 
 func (e *event) fate() attempt.Fate {
 	switch {
-	case e.known != attempt.InDoubt:
+	case e.known != attempt.FateInDoubt:
 		return e.known
 	case e.flights > 0 || !e.doubt.IsZero() && time.Since(e.doubt) < interval:
-		return attempt.InDoubt
+		return attempt.FateInDoubt
 	default:
-		return attempt.NotStored
+		return attempt.FateNotStored
 	}
 }
 
@@ -508,14 +508,14 @@ func (c *modelSender) Report(it *item) {
 }
 
 var (
-	send    = verdict.Verdict{Kind: verdict.Go}
-	refuses = verdict.Verdict{Kind: verdict.Refuse}
-	tooLate = verdict.Verdict{Kind: verdict.Late}
-	hold    = verdict.Verdict{Kind: verdict.Hold}
-	known   = verdict.Verdict{Kind: verdict.Known}
-	change  = verdict.Verdict{Kind: verdict.Adopt}
+	send    = verdict.Verdict{Kind: verdict.KindGo}
+	refuses = verdict.Verdict{Kind: verdict.KindRefuse}
+	tooLate = verdict.Verdict{Kind: verdict.KindLate}
+	hold    = verdict.Verdict{Kind: verdict.KindHold}
+	known   = verdict.Verdict{Kind: verdict.KindKnown}
+	change  = verdict.Verdict{Kind: verdict.KindAdopt}
 )
 
 func later(delay time.Duration) verdict.Verdict {
-	return verdict.Verdict{Kind: verdict.Wait, Delay: delay}
+	return verdict.Verdict{Kind: verdict.KindWait, Delay: delay}
 }

@@ -29,18 +29,18 @@ type Pause struct {
 // pause pauses the group of a failed item if the policy demands it. A group has a pause
 // for each failed event. These events must be resent in the order of their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
-	unproven := fate == attempt.InDoubt || fate == attempt.Altered
+	unproven := fate == attempt.FateInDoubt || fate == attempt.FateAltered
 	switch d.options.Policy {
-	case PauseInDoubt:
+	case PolicyPauseInDoubt:
 		if !unproven {
 			return
 		}
-	case PauseOnFailure:
-		if fate == attempt.Stored || !unproven && it.attempts == 0 {
+	case PolicyPauseOnFailure:
+		if fate == attempt.FateStored || !unproven && it.attempts == 0 {
 			return
 		}
 		pauseEnd = time.Time{}
-	case NeverPause:
+	case PolicyNeverPause:
 		return
 	}
 	if !pauseEnd.IsZero() && !pauseEnd.After(now) {
@@ -48,7 +48,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pause
 	}
 	// This item was never sent, because the group was already paused. Only the pause for the
 	// earlier failure is needed.
-	if it.Outcome.Reason == Paused && it.attempts == 0 {
+	if it.Outcome.Reason == ReasonPaused && it.attempts == 0 {
 		return
 	}
 	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: pauseEnd}

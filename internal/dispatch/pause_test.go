@@ -19,7 +19,7 @@ func withPolicy(p Policy) Options {
 	return o
 }
 
-func alter(*item) attempt.Answer { return attempt.Answer{Fate: attempt.Altered, Code: "Altered"} }
+func alter(*item) attempt.Answer { return attempt.Answer{Fate: attempt.FateAltered, Code: "Altered"} }
 
 // TestPolicies shows, for each kind of failure, which policies pause the group.
 func TestPolicies(t *testing.T) {
@@ -29,9 +29,9 @@ func TestPolicies(t *testing.T) {
 		pauses [3]bool // whether the group is paused, for each policy
 	}{
 		"stored":          {admit: send},
-		"refused by SQS":  {admit: send, answer: refuse, pauses: [3]bool{PauseOnFailure: true}},
-		"in doubt":        {admit: send, answer: doubt, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
-		"altered":         {admit: send, answer: alter, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
+		"refused by SQS":  {admit: send, answer: refuse, pauses: [3]bool{PolicyPauseOnFailure: true}},
+		"in doubt":        {admit: send, answer: doubt, pauses: [3]bool{PolicyPauseInDoubt: true, PolicyPauseOnFailure: true}},
+		"altered":         {admit: send, answer: alter, pauses: [3]bool{PolicyPauseInDoubt: true, PolicyPauseOnFailure: true}},
 		"refused by us":   {admit: refuses},
 		"too late, clear": {admit: tooLate},
 	} {
@@ -53,20 +53,20 @@ func TestPolicies(t *testing.T) {
 								answers[i] = c.store(it)
 							}
 						}
-						return attempt.Passed
+						return attempt.LoadPassed
 					}
 					other := c.item("b")
 					c.submit(append(items, other)...)
 					c.flush()
-					require.Equal(t, attempt.Stored, c.outcome(other).Fate, "other groups go on")
+					require.Equal(t, attempt.FateStored, c.outcome(other).Fate, "other groups go on")
 					for _, it := range items[1:] {
 						got := c.outcome(it)
 						if !pauses {
-							require.Equal(t, attempt.Stored, got.Fate)
+							require.Equal(t, attempt.FateStored, got.Fate)
 							continue
 						}
-						require.Equal(t, Paused, got.Reason)
-						require.Equal(t, attempt.NotStored, got.Fate)
+						require.Equal(t, ReasonPaused, got.Reason)
+						require.Equal(t, attempt.FateNotStored, got.Fate)
 						require.Equal(t, items[0].Key, got.By.Key)
 						require.Equal(t, c.outcome(items[0]).Fate, got.By.Fate)
 						require.Equal(t, c.outcome(items[0]).Answer.Code, got.By.Code)
@@ -97,13 +97,13 @@ func TestAPauseEnds(t *testing.T) {
 		policy Policy
 		end    func(c *modelSender, failed *item)
 	}{
-		"by the resend":                {PauseInDoubt, func(c *modelSender, failed *item) { c.submit(c.copyOf(failed)) }},
-		"by the resend, on failure":    {PauseOnFailure, func(c *modelSender, failed *item) { c.submit(c.copyOf(failed)) }},
-		"by Resume":                    {PauseInDoubt, func(c *modelSender, _ *item) { c.d.Resume("a") }},
-		"by Resume, on failure":        {PauseOnFailure, func(c *modelSender, _ *item) { c.d.Resume("a") }},
-		"by ResumeAll":                 {PauseOnFailure, func(c *modelSender, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
-		"when the doubt is over":       {PauseInDoubt, func(*modelSender, *item) { pass(interval) }},
-		"when the doubt is over, seen": {PauseInDoubt, func(c *modelSender, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
+		"by the resend":                {PolicyPauseInDoubt, func(c *modelSender, failed *item) { c.submit(c.copyOf(failed)) }},
+		"by the resend, on failure":    {PolicyPauseOnFailure, func(c *modelSender, failed *item) { c.submit(c.copyOf(failed)) }},
+		"by Resume":                    {PolicyPauseInDoubt, func(c *modelSender, _ *item) { c.d.Resume("a") }},
+		"by Resume, on failure":        {PolicyPauseOnFailure, func(c *modelSender, _ *item) { c.d.Resume("a") }},
+		"by ResumeAll":                 {PolicyPauseOnFailure, func(c *modelSender, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
+		"when the doubt is over":       {PolicyPauseInDoubt, func(*modelSender, *item) { pass(interval) }},
+		"when the doubt is over, seen": {PolicyPauseInDoubt, func(c *modelSender, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			try(t, withPolicy(test.policy), func(t *testing.T, c *modelSender) {
@@ -113,12 +113,12 @@ func TestAPauseEnds(t *testing.T) {
 				c.flush()
 				c.submit(next)
 				c.flush()
-				require.Equal(t, Paused, c.outcome(next).Reason)
+				require.Equal(t, ReasonPaused, c.outcome(next).Reason)
 				test.end(c, bad)
 				good := c.item("a")
 				c.submit(good)
 				c.flush()
-				require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+				require.Equal(t, attempt.FateStored, c.outcome(good).Fate)
 				require.Empty(t, c.d.Pauses())
 				require.Zero(t, c.d.Stats().Paused)
 			})
@@ -127,16 +127,17 @@ func TestAPauseEnds(t *testing.T) {
 }
 
 // A call of Resume for another group does not end a pause. A long time does not end a pause
-// under PauseOnFailure. Under PauseInDoubt, a pause ends at the time Pause.Until.
+// under PolicyPauseOnFailure. Under PolicyPauseInDoubt, a pause ends at the time
+// Pause.Until.
 func TestAPauseStays(t *testing.T) {
-	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
+	for _, policy := range []Policy{PolicyPauseInDoubt, PolicyPauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *modelSender) {
 			bad, next := c.item("a"), c.item("a")
 			c.script(answers(doubt))
 			c.submit(bad)
 			c.flush()
 			c.d.Resume("b")
-			if policy == PauseOnFailure {
+			if policy == PolicyPauseOnFailure {
 				pass(time.Hour)
 				require.True(t, c.d.Pauses()["a"].Until.IsZero())
 			} else {
@@ -145,7 +146,7 @@ func TestAPauseStays(t *testing.T) {
 			}
 			c.submit(next)
 			c.flush()
-			require.Equal(t, Paused, c.outcome(next).Reason)
+			require.Equal(t, ReasonPaused, c.outcome(next).Reason)
 			require.Equal(t, 1, c.d.ResumeAll())
 		})
 	}
@@ -154,7 +155,7 @@ func TestAPauseStays(t *testing.T) {
 // An item in doubt pauses its group. SQS then refuses a resend of the item. The refusal
 // does not show whether the first attempt stored the item, so the group stays paused.
 func TestAResendThatFails(t *testing.T) {
-	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
+	try(t, withPolicy(PolicyPauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
 		c.script(answers(doubt), answers(refuse))
 		c.submit(bad)
@@ -162,8 +163,8 @@ func TestAResendThatFails(t *testing.T) {
 		resend, next := c.copyOf(bad), c.item("a")
 		c.submit(resend, next)
 		c.flush()
-		require.Equal(t, attempt.InDoubt, c.outcome(resend).Fate)
-		require.Equal(t, Paused, c.outcome(next).Reason)
+		require.Equal(t, attempt.FateInDoubt, c.outcome(resend).Fate)
+		require.Equal(t, ReasonPaused, c.outcome(next).Reason)
 		require.Equal(t, 1, c.d.Stats().Paused)
 	})
 }
@@ -171,7 +172,7 @@ func TestAResendThatFails(t *testing.T) {
 // Three items of a group fail in one request and pause the group. The group stays paused
 // until all three items are resent in order. A new item between these resends is not sent.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
-	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
+	for _, policy := range []Policy{PolicyPauseInDoubt, PolicyPauseOnFailure} {
 		o := runs()
 		o.Policy = policy
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -185,10 +186,10 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 			c.flush()
 			for i, it := range resent {
 				if i == 1 { // the new item
-					require.Equal(t, Paused, c.outcome(it).Reason)
+					require.Equal(t, ReasonPaused, c.outcome(it).Reason)
 					require.Equal(t, items[1].Key, c.outcome(it).By.Key)
 				} else {
-					require.Equal(t, attempt.Stored, c.outcome(it).Fate, it.Key)
+					require.Equal(t, attempt.FateStored, c.outcome(it).Fate, it.Key)
 				}
 			}
 			require.Zero(t, c.d.Stats().Paused)
@@ -198,15 +199,15 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 
 // An item in doubt pauses its group. Later, the sender learns that SQS has stored the
 // item's event. When the event is submitted again, it is too late to send it, but Release
-// returns the fate Stored. This ends the pause.
+// returns the fate FateStored. This ends the pause.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
-	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
+	try(t, withPolicy(PolicyPauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
 		c.script(answers(doubt))
 		c.submit(bad)
 		c.flush()
 		again := c.copyOf(bad)
-		c.event(bad.Key).storedItem, c.event(bad.Key).known = 99, attempt.Stored
+		c.event(bad.Key).storedItem, c.event(bad.Key).known = 99, attempt.FateStored
 		c.admit = func(it *item) verdict.Verdict {
 			if it.Key == bad.Key {
 				return tooLate
@@ -216,15 +217,15 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 		next := c.item("a")
 		c.submit(again, next)
 		c.flush()
-		require.Equal(t, attempt.Stored, c.outcome(again).Fate)
-		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(again).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(next).Fate)
 		require.Zero(t, c.d.Stats().Paused)
 	})
 }
 
 // An item that ends because its group is paused does not cause a pause itself.
 func TestAPausedItemIsNotTheReason(t *testing.T) {
-	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelSender) {
+	try(t, withPolicy(PolicyPauseInDoubt), func(t *testing.T, c *modelSender) {
 		first, second := c.item("a"), c.item("a")
 		c.script(answers(doubt), answers(doubt))
 		c.submit(first)
@@ -237,18 +238,18 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		// Only the second event may be resent, because it has paused the group.
 		c.submit(again)
 		c.flush()
-		require.Equal(t, Paused, c.outcome(again).Reason)
+		require.Equal(t, ReasonPaused, c.outcome(again).Reason)
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		resent := c.copyOf(second)
 		c.submit(resent)
 		c.flush()
-		require.Equal(t, attempt.Stored, c.outcome(resent).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(resent).Fate)
 		require.Zero(t, c.d.Stats().Paused)
 	})
 }
 
 // The context of an item ends. If it stays unknown whether SQS stored the item, the group
-// is paused under both policies. If an attempt failed, only PauseOnFailure pauses the
+// is paused under both policies. If an attempt failed, only PolicyPauseOnFailure pauses the
 // group.
 func TestWithdrawnItemsAndPauses(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -257,14 +258,14 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 		policy Policy
 		pauses bool
 	}{
-		"before the first request":             {nil, 0, PauseOnFailure, false},
-		"failed":                               {fail, 12 * time.Millisecond, PauseInDoubt, false},
-		"failed, on failure":                   {fail, 12 * time.Millisecond, PauseOnFailure, true},
-		"lost":                                 {lose, 12 * time.Millisecond, PauseInDoubt, true},
-		"in a request that fails":              {fail, 3 * time.Millisecond, PauseInDoubt, false},
-		"in a request that is lost":            {lose, 3 * time.Millisecond, PauseInDoubt, true},
-		"in a request that stores it":          {nil, 3 * time.Millisecond, PauseInDoubt, false},
-		"in a request that stores it, on fail": {nil, 3 * time.Millisecond, PauseOnFailure, false},
+		"before the first request":             {nil, 0, PolicyPauseOnFailure, false},
+		"failed":                               {fail, 12 * time.Millisecond, PolicyPauseInDoubt, false},
+		"failed, on failure":                   {fail, 12 * time.Millisecond, PolicyPauseOnFailure, true},
+		"lost":                                 {lose, 12 * time.Millisecond, PolicyPauseInDoubt, true},
+		"in a request that fails":              {fail, 3 * time.Millisecond, PolicyPauseInDoubt, false},
+		"in a request that is lost":            {lose, 3 * time.Millisecond, PolicyPauseInDoubt, true},
+		"in a request that stores it":          {nil, 3 * time.Millisecond, PolicyPauseInDoubt, false},
+		"in a request that stores it, on fail": {nil, 3 * time.Millisecond, PolicyPauseOnFailure, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			try(t, withPolicy(test.policy), func(t *testing.T, c *modelSender) {
@@ -277,7 +278,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				it.Context = ctx
 				c.submit(it)
 				pass(time.Second)
-				require.Equal(t, Withdrawn, c.outcome(it).Reason)
+				require.Equal(t, ReasonWithdrawn, c.outcome(it).Reason)
 				require.Equal(t, test.pauses, c.d.Stats().Paused == 1)
 			})
 		})
@@ -316,20 +317,20 @@ func TestACallStopsAtAFailure(t *testing.T) {
 						}
 						answers[i] = c.store(it)
 					}
-					return attempt.Passed
+					return attempt.LoadPassed
 				}
 				c.submit(items...)
 				c.flush()
-				require.Equal(t, attempt.NotStored, c.outcome(bad).Fate)
+				require.Equal(t, attempt.FateNotStored, c.outcome(bad).Fate)
 				for i, it := range items {
 					got := c.outcome(it)
 					switch i {
 					case 2, 3:
-						require.Equal(t, Paused, got.Reason)
+						require.Equal(t, ReasonPaused, got.Reason)
 						require.True(t, got.By.SameCall)
 						require.Equal(t, bad.Key, got.By.Key)
 					case 0, 4, 5, 6:
-						require.Equal(t, attempt.Stored, got.Fate, "item %d", i)
+						require.Equal(t, attempt.FateStored, got.Fate, "item %d", i)
 					}
 				}
 				require.Zero(t, c.d.Stats().Paused)
@@ -348,12 +349,12 @@ func TestAStoppedCallInARun(t *testing.T) {
 		c.submit(items...)
 		c.flush()
 		require.Equal(t, [][]int{{0, 1, 2}, {1}}, c.sent())
-		require.Equal(t, Paused, c.outcome(items[2]).Reason)
+		require.Equal(t, ReasonPaused, c.outcome(items[2]).Reason)
 	})
 }
 
 func TestACallGoesOnWithNeverPause(t *testing.T) {
-	try(t, withPolicy(NeverPause), func(t *testing.T, c *modelSender) {
+	try(t, withPolicy(PolicyNeverPause), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse))
 		items, call := c.make("a", 3), &Call{}
 		for _, it := range items {
@@ -361,8 +362,8 @@ func TestACallGoesOnWithNeverPause(t *testing.T) {
 		}
 		c.submit(items...)
 		c.flush()
-		require.Equal(t, attempt.Stored, c.outcome(items[1]).Fate)
-		require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(items[1]).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(items[2]).Fate)
 	})
 }
 
@@ -375,7 +376,7 @@ func TestAPauseHoldsNoMessage(t *testing.T) {
 			t.Errorf("%s is a %v", pause.Field(i).Name, kind)
 		}
 	}
-	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelSender) {
+	try(t, withPolicy(PolicyPauseInDoubt), func(t *testing.T, c *modelSender) {
 		c.script(answers(doubt))
 		it := c.item("a")
 		body := "group and key in a long body"

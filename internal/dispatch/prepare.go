@@ -96,7 +96,7 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 		defer d.mu.Unlock()
 		now := time.Now()
 		for _, it := range items {
-			d.takeBack(it, verdict.Verdict{Kind: verdict.Hold}, now)
+			d.takeBack(it, verdict.Verdict{Kind: verdict.KindHold}, now)
 			// Do not use it.queue: if the item's context ended during Prepare, another
 			// group may be using this queue now.
 			if g := d.groups[it.Group]; g != nil && !g.busy && !g.queued {

@@ -83,7 +83,7 @@ func TestNotPrepared(t *testing.T) {
 		items[1].Key = items[0].Key
 		c.items[1].key = items[0].Key
 		refused := c.make("b", 3)
-		refused[1].Verdict = verdict.Refuse
+		refused[1].Verdict = verdict.KindRefuse
 		c.submit(append(items, refused...)...)
 		pass(time.Millisecond)
 		require.Empty(t, c.prepared)
@@ -103,7 +103,7 @@ func TestWithdrawnInPrepare(t *testing.T) {
 		require.Len(t, c.prepared, 1)
 		cancel(errOver)
 		synctest.Wait()
-		require.Equal(t, attempt.NotStored, c.outcome(items[1]).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(items[1]).Fate)
 		require.Zero(t, c.outcome(items[1]).Attempts)
 		require.Zero(t, c.items[1].released)
 		c.flush()
@@ -129,8 +129,8 @@ func TestGroupWithdrawnInPrepare(t *testing.T) {
 		next := c.item("a")
 		c.submit(other, next)
 		c.flush()
-		require.Equal(t, attempt.Stored, c.outcome(other).Fate)
-		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(other).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(next).Fate)
 		pass(time.Second)
 		require.Equal(t, 1, c.items[2].released)
 	})

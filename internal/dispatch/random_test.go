@@ -51,7 +51,7 @@ func TestRandomProgram(t *testing.T) {
 					if r.Overtaken {
 						named++
 					}
-					if r.Fate == attempt.InDoubt {
+					if r.Fate == attempt.FateInDoubt {
 						doubts++
 					}
 				}
@@ -130,7 +130,7 @@ func (s *randomProgram) prepare([]*item) {
 func (s *randomProgram) isKnown(key string) bool {
 	s.modelSender.mu.Lock()
 	defer s.modelSender.mu.Unlock()
-	return s.event(key).known == attempt.Stored
+	return s.event(key).known == attempt.FateStored
 }
 
 func (s *randomProgram) serve(items []*item, answers []attempt.Answer) attempt.Load {
@@ -142,14 +142,14 @@ func (s *randomProgram) serve(items []*item, answers []attempt.Answer) attempt.L
 		for i := range items {
 			answers[i] = failed()
 		}
-		return attempt.Throttled
+		return attempt.LoadThrottled
 	}
 	for _, it := range items {
 		if it.Size%97 == 5 { // the service refuses a request with this item
 			for i := range items {
-				answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
+				answers[i] = attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextApart}
 			}
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 	}
 	noAnswer, broken := s.chance(s.failureChance/3), s.chance(s.failureChance/20)
@@ -191,7 +191,7 @@ func (s *randomProgram) random() *item {
 		s.copyFrom = append(s.copyFrom, it)
 	}
 	if s.rng.IntN(50) == 0 {
-		it.Verdict = verdict.Refuse
+		it.Verdict = verdict.KindRefuse
 	}
 	s.mu.Unlock()
 	s.modelSender.mu.Lock()

@@ -26,7 +26,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		if !b.committed {
 			d.abandon(b)
 		}
-		d.applyAnswers(b, attempt.Troubled)
+		d.applyAnswers(b, attempt.LoadTroubled)
 		d.workers--
 		d.startWork(time.Now())
 		d.signalIdle()
@@ -56,7 +56,7 @@ func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	d.sender.Admit(b.items, b.verdicts[:len(b.items)])
 	d.commit(b)
 	if len(b.admitted) == 0 {
-		return attempt.Passed
+		return attempt.LoadPassed
 	}
 	return d.sender.Send(b.admitted, b.answers[:len(b.admitted)])
 }
@@ -69,10 +69,10 @@ func (d *Dispatcher[M]) commit(b *batch[M]) {
 	b.committed = true
 	for i, it := range b.items {
 		switch {
-		case b.verdicts[i].Kind != verdict.Go:
+		case b.verdicts[i].Kind != verdict.KindGo:
 		case it.detached:
 			d.sender.Drop(it)
-			b.verdicts[i] = verdict.Verdict{Kind: verdict.Hold}
+			b.verdicts[i] = verdict.Verdict{Kind: verdict.KindHold}
 		default:
 			it.attempts++
 			it.committed = true
@@ -86,7 +86,7 @@ func (d *Dispatcher[M]) commit(b *batch[M]) {
 func (d *Dispatcher[M]) abandon(b *batch[M]) {
 	for i, it := range b.items {
 		d.sender.Drop(it)
-		b.verdicts[i] = verdict.Verdict{Kind: verdict.Wait, Delay: abandonedDelay}
+		b.verdicts[i] = verdict.Verdict{Kind: verdict.KindWait, Delay: abandonedDelay}
 	}
 }
 
@@ -100,7 +100,7 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 	if len(b.admitted) > 0 {
 		d.pacer.Answered(now, b.began, load)
 	} else {
-		d.pacer.Answered(now, b.began, attempt.Passed)
+		d.pacer.Answered(now, b.began, attempt.LoadPassed)
 	}
 	first, answer := 0, 0
 	for _, g := range b.groups {
@@ -126,13 +126,13 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 	// Failed items before lastStored get no retry: SQS would store them out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
-		if verdicts[i].Kind != verdict.Go {
+		if verdicts[i].Kind != verdict.KindGo {
 			continue
 		}
 		switch a := &answers[sent]; {
-		case a.Fate == attempt.Altered, a.Fate == attempt.Stored && !items[i].duplicate:
+		case a.Fate == attempt.FateAltered, a.Fate == attempt.FateStored && !items[i].duplicate:
 			g.answered, lastStored = now, i
-		case a.Fate == attempt.Stored, a.Fate == attempt.NotStored && isFinal(a, entries) && a.Code != "":
+		case a.Fate == attempt.FateStored, a.Fate == attempt.FateNotStored && isFinal(a, entries) && a.Code != "":
 			g.answered = now
 		default:
 			g.failed = now
@@ -141,16 +141,16 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 	}
 	sent = 0
 	for i, it := range items {
-		if verdicts[i].Kind != verdict.Go {
+		if verdicts[i].Kind != verdict.KindGo {
 			d.takeBack(it, verdicts[i], now)
 			continue
 		}
 		a := answers[sent]
 		sent++
 		it.committed = false
-		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
+		mayBeStored := a.Fate == attempt.FateInDoubt || a.Fate == attempt.FateAltered
 		if it.detached {
-			if a.Fate == attempt.Stored {
+			if a.Fate == attempt.FateStored {
 				d.endPause(it)
 			} else {
 				// The context ended during the request. The outcome may be reported
@@ -172,18 +172,18 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 			it.doubt = it.request
 		}
 		switch {
-		case a.Fate == attempt.Stored:
+		case a.Fate == attempt.FateStored:
 			it.phase = ended
-			it.Outcome.Fate = attempt.Stored
+			it.Outcome.Fate = attempt.FateStored
 			it.Outcome.Overtaken = it.overtaker > 0 && it.overtaker < it.request && !it.duplicate
 			d.endPause(it)
 			continue
 		case i < lastStored:
 			it.Outcome.Overtaken = true
-			d.end(it, Answered, now)
+			d.end(it, ReasonAnswered, now)
 		case isFinal(&a, entries), d.isOverdue(it, now), d.forced:
-			d.end(it, Answered, now)
-		case a.Next == attempt.Apart:
+			d.end(it, ReasonAnswered, now)
+		case a.Next == attempt.NextApart:
 			it.limit = uint8(max(entries/2, 1))
 		default:
 			it.failures += min(1, math.MaxUint8-it.failures)
@@ -199,7 +199,7 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 // isFinal reports whether an item gets no further attempt after an answer to a request with
 // the given number of entries.
 func isFinal(a *attempt.Answer, entries int) bool {
-	return a.Next == attempt.Final || a.Next == attempt.Apart && entries == 1
+	return a.Next == attempt.NextFinal || a.Next == attempt.NextApart && entries == 1
 }
 
 // takeBack takes an item that was not sent out of its request: Admit did not admit the
@@ -219,24 +219,24 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], v verdict.Verdict, now time.Time) 
 // ends, is put off or changed (Sender.Revise), or waits for the next request.
 func (d *Dispatcher[M]) notSent(it *Item[M], v verdict.Verdict, now time.Time) {
 	switch v.Kind {
-	case verdict.Refuse:
-		d.end(it, Refused, now)
-	case verdict.Late:
-		d.end(it, Late, now)
-	case verdict.Known:
-		d.end(it, Known, now)
-	case verdict.Wait:
+	case verdict.KindRefuse:
+		d.end(it, ReasonRefused, now)
+	case verdict.KindLate:
+		d.end(it, ReasonLate, now)
+	case verdict.KindKnown:
+		d.end(it, ReasonKnown, now)
+	case verdict.KindWait:
 		it.queue.failed = now
 		if d.isOverdue(it, now) || d.forced {
-			d.end(it, Answered, now)
+			d.end(it, ReasonAnswered, now)
 		} else {
 			d.putOff(it, v.Delay, now)
 		}
-	case verdict.Adopt:
+	case verdict.KindAdopt:
 		if d.sender.Revise(it); it.Group != it.queue.group {
 			d.move(it, now)
 		}
-	case verdict.None, verdict.Go, verdict.Hold:
+	case verdict.KindNone, verdict.KindGo, verdict.KindHold:
 	}
 }
 
@@ -293,7 +293,7 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 
 // decide sets the outcome of an item, with the fate from Sender.Conclude. If the item is
 // not stored, decide also stops the later items with the same Call and group, unless the
-// policy is NeverPause.
+// policy is PolicyNeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -303,7 +303,7 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 			e.noteOvertaker(it.doubt)
 		}
 	}
-	if it.Call != nil && it.Outcome.Fate != attempt.Stored && d.options.Policy != NeverPause && it.Call.stopped[it.Group] == nil {
+	if it.Call != nil && it.Outcome.Fate != attempt.FateStored && d.options.Policy != PolicyNeverPause && it.Call.stopped[it.Group] == nil {
 		it.Call.stop(it.Group, &Pause{Key: it.Key, ID: it.ID, Fate: it.Outcome.Fate, Since: now, Code: it.Outcome.Answer.Code, SameCall: true})
 	}
 }
@@ -325,15 +325,15 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 // in its queue. Normally the answer of SQS has shown it. Rarely, the answer was an error,
 // and Sender.Conclude knew of a copy from another submission.
 func (it *Item[M]) isStored() bool {
-	return it.phase == ended && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
+	return it.phase == ended && it.Outcome.Fate == attempt.FateStored && it.Outcome.Reason == ReasonAnswered
 }
 
-// release calls Sender.Release for an item that is in no request. If the fate is Stored,
+// release calls Sender.Release for an item that is in no request. If the fate is FateStored,
 // release ends a pause caused by an earlier failure of the event. If not, release may pause
 // the group. The parameter `code` is the last error code of SQS for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
-	if fate == attempt.Stored {
+	if fate == attempt.FateStored {
 		d.endPause(it)
 		return
 	}
@@ -378,14 +378,14 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		}
 	case sending:
 		it.Outcome.Cause = cause
-		d.decide(it, Withdrawn, now)
+		d.decide(it, ReasonWithdrawn, now)
 		it.detached = true
 	case queued:
 		it.Outcome.Cause = cause
-		if it.Verdict == verdict.Refuse {
-			d.end(it, Refused, now)
+		if it.Verdict == verdict.KindRefuse {
+			d.end(it, ReasonRefused, now)
 		} else {
-			d.end(it, Withdrawn, now)
+			d.end(it, ReasonWithdrawn, now)
 		}
 	}
 	g.remove(it)

@@ -19,18 +19,18 @@ var errOver = errors.New("over")
 
 func TestFinalAnswers(t *testing.T) {
 	o := options()
-	o.Policy = NeverPause
+	o.Policy = PolicyNeverPause
 	try(t, o, func(t *testing.T, c *modelSender) {
-		altered := attempt.Answer{Fate: attempt.Altered, Field: "MessageBody", Got: "an MD5"}
+		altered := attempt.Answer{Fate: attempt.FateAltered, Field: "MessageBody", Got: "an MD5"}
 		c.script(answers(refuse), answers(doubt), answers(func(*item) attempt.Answer { return altered }), answers(c.store))
 		items := c.make("a", 4)
 		c.submit(items...)
 		c.flush()
 		for i, want := range []Outcome{
-			{Fate: attempt.NotStored, Answer: refused(), Attempts: 1},
-			{Fate: attempt.InDoubt, Answer: doubtful(), Attempts: 1},
-			{Fate: attempt.Altered, Answer: altered, Attempts: 1},
-			{Fate: attempt.Stored, Answer: c.outcome(items[3]).Answer, Attempts: 1},
+			{Fate: attempt.FateNotStored, Answer: refused(), Attempts: 1},
+			{Fate: attempt.FateInDoubt, Answer: doubtful(), Attempts: 1},
+			{Fate: attempt.FateAltered, Answer: altered, Attempts: 1},
+			{Fate: attempt.FateStored, Answer: c.outcome(items[3]).Answer, Attempts: 1},
 		} {
 			require.Equal(t, want, c.outcome(items[i]).Outcome)
 		}
@@ -45,15 +45,15 @@ func TestADoubtStays(t *testing.T) {
 		it := c.item("a")
 		c.submit(it)
 		c.flush()
-		require.Equal(t, attempt.InDoubt, c.outcome(it).Fate)
-		require.Equal(t, attempt.NotStored, c.outcome(it).Answer.Fate)
+		require.Equal(t, attempt.FateInDoubt, c.outcome(it).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(it).Answer.Fate)
 		require.Equal(t, 2, c.outcome(it).Attempts)
 	})
 }
 
 func TestASenderThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		o.Policy = NeverPause
+		o.Policy = PolicyNeverPause
 		try(t, o, func(t *testing.T, c *modelSender) {
 			c.script(answers(fail), func(items []*item, answers []attempt.Answer) {
 				answers[0] = c.store(items[0])
@@ -66,11 +66,11 @@ func TestASenderThatEndsItsGoroutine(t *testing.T) {
 			c.submit(items...)
 			c.flush()
 			require.Equal(t, [][]int{{0}, {0}, {1, 2}}, c.sent())
-			require.Equal(t, attempt.Stored, c.outcome(first).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(first).Fate)
 			after := c.make("a", 3)
 			c.submit(after...)
 			c.flush()
-			require.Equal(t, attempt.Stored, c.outcome(after[2]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(after[2]).Fate)
 		})
 	}
 }
@@ -79,13 +79,13 @@ func TestASenderThatEndsItsGoroutine(t *testing.T) {
 // next item of its group is sent.
 func TestTheNextItemAfterAGoexit(t *testing.T) {
 	o := options()
-	o.Policy = NeverPause
+	o.Policy = PolicyNeverPause
 	try(t, o, func(t *testing.T, c *modelSender) {
 		c.script(func([]*item, []attempt.Answer) { runtime.Goexit() })
 		items := c.make("a", 2)
 		c.submit(items...)
 		pass(time.Second)
-		require.Equal(t, attempt.InDoubt, c.outcome(items[0]).Fate)
+		require.Equal(t, attempt.FateInDoubt, c.outcome(items[0]).Fate)
 		require.Equal(t, 10*time.Millisecond, c.outcome(items[1]).at)
 	})
 }
@@ -112,15 +112,15 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 				good := c.item("b")
 				c.submit(good)
 				pass(10 * time.Millisecond)
-				require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+				require.Equal(t, attempt.FateStored, c.outcome(good).Fate)
 				c.flush()
 				for _, it := range bad {
 					if times == 1 {
-						require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+						require.Equal(t, attempt.FateStored, c.outcome(it).Fate)
 						require.Equal(t, time.Second, c.outcome(it).at.Truncate(time.Second))
 						continue
 					}
-					require.Equal(t, Outcome{Fate: attempt.NotStored}, c.outcome(it).Outcome)
+					require.Equal(t, Outcome{Fate: attempt.FateNotStored}, c.outcome(it).Outcome)
 				}
 				require.LessOrEqual(t, asked, int(c.d.options.RetryFor/time.Second)+1)
 			})
@@ -144,11 +144,11 @@ func TestWithdrawnDuringAdmit(t *testing.T) {
 			pass(time.Millisecond)
 			cancel(errOver)
 			synctest.Wait()
-			require.Equal(t, attempt.NotStored, c.outcome(items[0]).Fate)
+			require.Equal(t, attempt.FateNotStored, c.outcome(items[0]).Fate)
 			c.flush()
 			require.NotContains(t, slices.Concat(c.sent()...), 0)
-			require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
-			require.Equal(t, attempt.Stored, c.outcome(items[3]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(items[2]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(items[3]).Fate)
 		})
 	}
 }

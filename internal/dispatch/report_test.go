@@ -36,11 +36,11 @@ func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 			c.submit(append(later, more...)...)
 			pass(time.Second)
 			require.Len(t, c.reported(), 13)
-			require.Equal(t, attempt.Stored, c.outcome(more[2]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(more[2]).Fate)
 			require.Len(t, c.order["group 0"], 4, "items are sent while the report blocks")
 			close(blocked)
 			c.flush()
-			require.Equal(t, attempt.Stored, c.outcome(later[2]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(later[2]).Fate)
 		})
 	}
 }
@@ -78,7 +78,7 @@ func TestManyReportsBlock(t *testing.T) {
 		quick := c.item("quick")
 		c.submit(quick)
 		pass(5 * time.Millisecond)
-		require.Equal(t, attempt.Stored, c.outcome(quick).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(quick).Fate)
 		c.d.mu.Lock()
 		require.Equal(t, 100, c.d.reporters, "the free ones have ended")
 		require.Zero(t, c.d.freeReporters)
@@ -143,7 +143,7 @@ func TestAReportCallsTheDispatcher(t *testing.T) {
 		pass(time.Millisecond)
 		c.submit(other)
 		c.flush()
-		require.Equal(t, attempt.Stored, c.outcome(other).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(other).Fate)
 		require.Less(t, c.outcome(sent).at, time.Second)
 		require.Less(t, c.outcome(waiting).at, time.Second)
 	})
@@ -211,17 +211,17 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 			require.Equal(t, at, c.since())
 			require.Len(t, c.reported(), 7)
 			for _, it := range decided {
-				require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+				require.Equal(t, attempt.FateStored, c.outcome(it).Fate)
 				require.NoError(t, c.outcome(it).Cause)
 			}
 			for _, it := range waits {
-				require.Equal(t, Withdrawn, c.outcome(it).Reason)
+				require.Equal(t, ReasonWithdrawn, c.outcome(it).Reason)
 				require.Equal(t, errOver, c.outcome(it).Cause)
 			}
 			require.NotContains(t, c.reported(), after.Message.n)
 			close(blocked)
 			c.flush()
-			require.Equal(t, attempt.Stored, c.outcome(after).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(after).Fate)
 			require.True(t, slices.IsSorted(slices.DeleteFunc(c.reported()[:7], func(n int) bool { return n == 7 })), "%v", c.reported())
 		})
 	}
@@ -238,8 +238,8 @@ func TestWithdrawOne(t *testing.T) {
 		require.Equal(t, []int{1}, c.reported())
 		c.d.Withdraw(nil, items[0], errOver) // this item is in a request
 		require.Equal(t, []int{1, 0}, c.reported())
-		require.Equal(t, attempt.InDoubt, c.outcome(items[0]).Fate)
-		require.Equal(t, attempt.NotStored, c.outcome(items[1]).Fate)
+		require.Equal(t, attempt.FateInDoubt, c.outcome(items[0]).Fate)
+		require.Equal(t, attempt.FateNotStored, c.outcome(items[1]).Fate)
 		c.flush()
 		c.d.Withdraw(nil, items[2], errOver) // this item is already reported
 		c.d.Withdraw(nil, c.item("a"), errOver)
@@ -260,7 +260,7 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 		pass(10 * time.Millisecond)
 		c.d.Withdraw(nil, it, errOver)
 		require.Equal(t, 10*time.Millisecond, c.since())
-		require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(it).Fate)
 	})
 }
 
@@ -328,16 +328,18 @@ func (c *idle) Send(items []*Item[int], answers []attempt.Answer) attempt.Load {
 		<-c.stop
 	}
 	for i := range items {
-		answers[i] = attempt.Answer{Fate: attempt.Stored, MessageID: "id", Sequence: "1"}
+		answers[i] = attempt.Answer{Fate: attempt.FateStored, MessageID: "id", Sequence: "1"}
 	}
-	return attempt.Passed
+	return attempt.LoadPassed
 }
 
-func (c *idle) Conclude(*Item[int]) attempt.Fate             { return attempt.NotStored }
-func (c *idle) Release(*Item[int]) (attempt.Fate, time.Time) { return attempt.NotStored, time.Time{} }
-func (c *idle) GiveUpAt(*Item[int]) time.Time                { return time.Time{} }
-func (c *idle) Refresh(*Item[int])                           {}
-func (c *idle) Revise(*Item[int])                            {}
-func (c *idle) Paused(string, *Pause)                        {}
-func (c *idle) Sweep() bool                                  { return false }
-func (c *idle) Report(*Item[int])                            {}
+func (c *idle) Conclude(*Item[int]) attempt.Fate { return attempt.FateNotStored }
+func (c *idle) Release(*Item[int]) (attempt.Fate, time.Time) {
+	return attempt.FateNotStored, time.Time{}
+}
+func (c *idle) GiveUpAt(*Item[int]) time.Time { return time.Time{} }
+func (c *idle) Refresh(*Item[int])            {}
+func (c *idle) Revise(*Item[int])             {}
+func (c *idle) Paused(string, *Pause)         {}
+func (c *idle) Sweep() bool                   { return false }
+func (c *idle) Report(*Item[int])             {}

@@ -15,7 +15,7 @@ import (
 func TestOvertakenInOneRequest(t *testing.T) {
 	for _, first := range []func(*item) attempt.Answer{fail, refuse, lose} {
 		o := runs()
-		o.Policy = NeverPause
+		o.Policy = PolicyNeverPause
 		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 3)
 			c.script(answers(first, c.store, fail))
@@ -23,8 +23,8 @@ func TestOvertakenInOneRequest(t *testing.T) {
 			c.flush()
 			require.True(t, c.outcome(items[0]).Overtaken)
 			require.Equal(t, first(nil).Fate, c.outcome(items[0]).Fate)
-			require.Equal(t, attempt.Stored, c.outcome(items[1]).Fate)
-			require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(items[1]).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(items[2]).Fate)
 			require.False(t, c.outcome(items[2]).Overtaken)
 			require.Equal(t, [][]int{{0, 1, 2}, {2}}, c.sent())
 		})
@@ -96,13 +96,13 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 		"altered": {script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(fail, func(it *item) attempt.Answer {
 				c.store(it)
-				return attempt.Answer{Fate: attempt.Altered}
+				return attempt.Answer{Fate: attempt.FateAltered}
 			})}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := runs()
-			o.Policy = NeverPause
+			o.Policy = PolicyNeverPause
 			try(t, o, func(t *testing.T, c *modelSender) {
 				items := c.make("a", 2)
 				c.script(test.script(c)...)
@@ -115,8 +115,8 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 				c.flush()
 				first := c.outcome(items[0])
 				require.True(t, first.Overtaken, "%+v", first)
-				require.NotEqual(t, attempt.Stored, c.outcome(items[1]).Fate)
-				require.Equal(t, name == "altered", first.Fate != attempt.Stored, "something is stored, for certain")
+				require.NotEqual(t, attempt.FateStored, c.outcome(items[1]).Fate)
+				require.Equal(t, name == "altered", first.Fate != attempt.FateStored, "something is stored, for certain")
 			})
 		})
 	}
@@ -137,7 +137,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := runs()
-			o.Policy = NeverPause
+			o.Policy = PolicyNeverPause
 			try(t, o, func(t *testing.T, c *modelSender) {
 				items := c.make("a", 2)
 				c.script(test.script...)
@@ -148,7 +148,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 				}
 				c.submit(items...)
 				c.flush()
-				require.Equal(t, attempt.Stored, c.outcome(items[0]).Fate)
+				require.Equal(t, attempt.FateStored, c.outcome(items[0]).Fate)
 				require.False(t, c.outcome(items[0]).Overtaken)
 			})
 		})
@@ -170,7 +170,7 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 		c.flush()
 		require.Equal(t, []int{0, 1, 2, 3}, c.reported())
 		for _, it := range []*item{items[0], items[2]} {
-			require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+			require.Equal(t, attempt.FateStored, c.outcome(it).Fate)
 			require.False(t, c.outcome(it).Overtaken)
 		}
 	})
@@ -186,14 +186,14 @@ func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			// Another producer has stored the event (as item 99), and the sender knows it.
-			c.event(it.Key).storedItem, c.event(it.Key).known = 99, attempt.Stored
+			c.event(it.Key).storedItem, c.event(it.Key).known = 99, attempt.FateStored
 			return refused()
 		}, fail))
 		c.submit(items...)
 		c.flush()
 		require.Equal(t, []int{2, 0}, c.order["a"])
-		require.Equal(t, Answered, c.outcome(items[1]).Reason)
-		require.Equal(t, attempt.Stored, c.outcome(items[1]).Fate)
+		require.Equal(t, ReasonAnswered, c.outcome(items[1]).Reason)
+		require.Equal(t, attempt.FateStored, c.outcome(items[1]).Fate)
 		require.True(t, c.outcome(items[0]).Overtaken)
 	})
 }
@@ -231,7 +231,7 @@ func TestReordersAreNamed(t *testing.T) {
 	for seed := range seeds {
 		o := runs()
 		rng := rand.New(rand.NewPCG(seed, 1))
-		o.Policy = []Policy{NeverPause, PauseInDoubt, PauseOnFailure}[rng.IntN(3)]
+		o.Policy = []Policy{PolicyNeverPause, PolicyPauseInDoubt, PolicyPauseOnFailure}[rng.IntN(3)]
 		o.RetryFor = []time.Duration{100 * time.Millisecond, time.Second, time.Minute}[rng.IntN(3)]
 		o.PerGroup = 2 + rng.IntN(9)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -296,6 +296,6 @@ func unreliable(c *modelSender, rng *rand.Rand, loseChance, failChance, dropChan
 				answers[i] = c.store(it)
 			}
 		}
-		return attempt.Passed
+		return attempt.LoadPassed
 	}
 }

@@ -19,7 +19,7 @@ func (c *modelSender) store(it *item) attempt.Answer {
 		e.storedItem, e.sequence = it.Message.n, strconv.Itoa(c.sequence)
 		c.order[it.Group] = append(c.order[it.Group], it.Message.n)
 	}
-	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
+	return attempt.Answer{Fate: attempt.FateStored, MessageID: it.Key, Sequence: e.sequence}
 }
 
 // lose stores an item in the simulated service and returns the answer for a lost
@@ -29,13 +29,18 @@ func (c *modelSender) lose(it *item) attempt.Answer {
 	return lost()
 }
 
-func lost() attempt.Answer   { return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry} }
-func failed() attempt.Answer { return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry} }
+func lost() attempt.Answer { return attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextRetry} }
 
-func refused() attempt.Answer { return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final} }
+func failed() attempt.Answer {
+	return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextRetry}
+}
+
+func refused() attempt.Answer {
+	return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextFinal}
+}
 
 func doubtful() attempt.Answer {
-	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Final, Code: "Lost"}
+	return attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextFinal, Code: "Lost"}
 }
 
 // storeAll is a healthy service: it stores every item.
@@ -44,7 +49,7 @@ func (c *modelSender) storeAll(items []*item, answers []attempt.Answer) attempt.
 	for i, it := range items {
 		answers[i] = c.store(it)
 	}
-	return attempt.Passed
+	return attempt.LoadPassed
 }
 
 // script sets how the service handles requests: the first function handles the first
@@ -63,7 +68,7 @@ func (c *modelSender) script(requests ...func(items []*item, answers []attempt.A
 		}
 		time.Sleep(5 * time.Millisecond)
 		requests[i](items, answers)
-		return attempt.Passed
+		return attempt.LoadPassed
 	}
 }
 

@@ -28,7 +28,7 @@ func TestAContextEnds(t *testing.T) {
 			c.submit(items[1:]...)
 			pass(101 * time.Millisecond)
 			require.Equal(t, []int{2}, c.reported())
-			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(items[2]).Outcome)
+			require.Equal(t, Outcome{Reason: ReasonWithdrawn, Fate: attempt.FateNotStored, Cause: errOver}, c.outcome(items[2]).Outcome)
 			c.flush()
 			require.Equal(t, []int{2, 0, 1, 3}, c.reported())
 			require.Equal(t, []int{0, 1, 3}, c.order["a"])
@@ -49,11 +49,11 @@ func TestAContextEndsDuringTheRequest(t *testing.T) {
 			c.submit(first)
 			pass(101 * time.Millisecond)
 			c.submit(next)
-			require.Equal(t, attempt.InDoubt, c.outcome(first).Fate)
+			require.Equal(t, attempt.FateInDoubt, c.outcome(first).Fate)
 			require.Equal(t, 1, c.outcome(first).Attempts)
 			c.flush()
 			require.Equal(t, []time.Duration{0, 1005 * time.Millisecond}, c.starts)
-			require.Equal(t, attempt.Stored, c.outcome(next).Fate, "the answer has ended the doubt")
+			require.Equal(t, attempt.FateStored, c.outcome(next).Fate, "the answer has ended the doubt")
 		})
 	}
 }
@@ -173,7 +173,7 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 		cancel()
 		c.flush()
 		require.Equal(t, []int{0, 1, 2}, c.reported())
-		require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(items[2]).Fate)
 		require.Equal(t, time.Second+5*time.Millisecond, c.outcome(items[2]).at)
 	})
 }
@@ -245,7 +245,7 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 		bad := c.item("a")
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			c.storeBut(items, answers, bad.Key)
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -254,7 +254,7 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 		c.submit(bad, next)
 		c.flush()
 		require.Less(t, c.outcome(next).at, 10*time.Second+maxBackoff)
-		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
+		require.Equal(t, attempt.FateStored, c.outcome(next).Fate)
 	})
 }
 

@@ -12,7 +12,7 @@ type Ended struct {
 	Answer *attempt.Answer
 
 	// Drops is used only if something changed the event on its way to SQS (Answer.Fate is
-	// Altered). The caller sets Drops to true if SQS stored the changed message with the
+	// FateAltered). The caller sets Drops to true if SQS stored the changed message with the
 	// event's deduplication ID: SQS then drops a resend of the event.
 	Drops bool
 
@@ -64,10 +64,10 @@ func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	return now
 }
 
-// Drop takes back the Kind Go of Admit: the attempt is not made. Drop does nothing if no
+// Drop takes back KindGo of Admit: the attempt is not made. Drop does nothing if no
 // attempt of the submission is under way.
 func (m *Memory) Drop(r *Record) {
-	m.process.Record(m.process.Now(), &r.event, &r.submission, process.Result{Fate: attempt.NotStored})
+	m.process.Record(m.process.Now(), &r.event, &r.submission, process.Result{Fate: attempt.FateNotStored})
 }
 
 // AwaitRecord returns true if SQS confirmed the event to this process, but the store has

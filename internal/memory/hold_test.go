@@ -31,9 +31,9 @@ func TestADifferenceIsReportedWhileTheEventIsHeld(t *testing.T) {
 				m.Identify(r, key, "g", body, payload, [32]byte{})
 				return r
 			}
-			require.Equal(t, verdict.Go, admit(t, other, submit(other, "second", "b", "first bytes")).Kind)
+			require.Equal(t, verdict.KindGo, admit(t, other, submit(other, "second", "b", "first bytes")).Kind)
 			time.Sleep(policy.Config().Lease)
-			require.Equal(t, verdict.Go, admit(t, other, submit(other, "first", "a", "a")).Kind)
+			require.Equal(t, verdict.KindGo, admit(t, other, submit(other, "first", "a", "a")).Kind)
 
 			first, second := submit(m, "first", "a", "a"), submit(m, "second", payload, "other bytes")
 			var drifts, reuses int
@@ -41,24 +41,24 @@ func TestADifferenceIsReportedWhileTheEventIsHeld(t *testing.T) {
 			for range 3 {
 				a := []Attempt{{Record: first, First: true}, {Record: second, First: true, Follows: true}}
 				m.Admit(t.Context(), a)
-				require.Equal(t, []verdict.Kind{verdict.Wait, verdict.Hold}, []verdict.Kind{a[0].Kind, a[1].Kind})
+				require.Equal(t, []verdict.Kind{verdict.KindWait, verdict.KindHold}, []verdict.Kind{a[0].Kind, a[1].Kind})
 				v := admit(t, m, second)
 				for _, v := range []verdict.Verdict{a[1].Verdict, v} {
 					if v.Drift {
 						drifts++
 					}
-					if v.Reuse != verdict.NoReuse {
+					if v.Reuse != verdict.ReuseNone {
 						reuses++
 					}
 				}
-				if last = v.Kind; last == verdict.Adopt {
+				if last = v.Kind; last == verdict.KindAdopt {
 					second.Adopt()
 					m.Identify(second, "second", "g", "first bytes", payload, [32]byte{})
 				} else {
 					break
 				}
 			}
-			assert.Equal(t, verdict.Go, last)
+			assert.Equal(t, verdict.KindGo, last)
 			if payload == "b" {
 				assert.Equal(t, []int{1, 0}, []int{drifts, reuses})
 			} else {

@@ -19,9 +19,9 @@ type Attempt struct {
 	First   bool // first attempt of the submission
 	verdict.Verdict
 
-	// Again is set if Kind is Go and the attempt is the first of its submission. It is true
-	// if an earlier submission to this process had already sent the event. A send that SQS
-	// refused does not count.
+	// Again is set if Kind is KindGo and the attempt is the first of its submission. It is
+	// true if an earlier submission to this process had already sent the event. A send that
+	// SQS refused does not count.
 	Again bool
 }
 
@@ -32,11 +32,12 @@ var ErrFull = process.ErrFull
 // LookUp asks the store about events in one call, without claims. It sets the Kind of
 // each verdict:
 //
-//   - Known: SQS has stored the event.
-//   - Adopt: the store has another message for the event.
-//   - Refuse: the key belongs to another event. With SendAnyway, the Kind stays None.
-//   - Wait: the store's record is damaged, or keeps changing.
-//   - None: anything else.
+//   - KindKnown: SQS has stored the event.
+//   - KindAdopt: the store has another message for the event.
+//   - KindRefuse: the key belongs to another event. With SendAnyway, the Kind stays
+//     KindNone.
+//   - KindWait: the store's record is damaged, or keeps changing.
+//   - KindNone: anything else.
 //
 // Call LookUp before Identify, because Identify needs the message that the store may have
 // for the event. LookUp does nothing without a store or after the end of ctx.
@@ -65,14 +66,14 @@ func ask(attempts []Attempt, chosen func(*Attempt) bool, query func([]*store.Cla
 	}
 }
 
-// heed takes over the store's verdict. Kind stays None unless the verdict forbids the
+// heed takes over the store's verdict. Kind stays KindNone unless the verdict forbids the
 // attempt: the memory of this process must permit it, too.
 func (a *Attempt) heed(v verdict.Verdict) {
 	switch {
-	case v.Kind == verdict.Go:
-		v.Kind = verdict.None
-	case v.Reuse != verdict.NoReuse && a.SendAnyway:
-		v.Kind, v.Err = verdict.None, nil
+	case v.Kind == verdict.KindGo:
+		v.Kind = verdict.KindNone
+	case v.Reuse != verdict.ReuseNone && a.SendAnyway:
+		v.Kind, v.Err = verdict.KindNone, nil
 		a.unclaimed.Store(true)
 	}
 	a.Verdict = v
@@ -82,18 +83,18 @@ func (a *Attempt) heed(v verdict.Verdict) {
 // of the identity attributes.
 func (m *Memory) AttributesCollide(r *Record) (v verdict.Verdict, collide bool) {
 	v = m.process.Judge(m.process.Recently(), &r.event, &r.submission).Verdict
-	return v, v.Reuse == verdict.OtherAttributes
+	return v, v.Reuse == verdict.ReuseOtherAttributes
 }
 
 // Admit decides which attempts of the next request may start, and returns their start
 // time. The attempts must be in the order of the request.
 //
-// Admit sets the Kind of each attempt whose Kind is still None. With the Kind Go, the
+// Admit sets the Kind of each attempt whose Kind is still KindNone. With KindGo, the
 // attempt counts as started: SQS may store the event at any time until the caller calls
 // Attempted.
 //
 // Admit keeps the events of a message group in order. After an attempt with any Kind
-// except Go, the next attempt of the same group gets the Kind Hold, even if the caller
+// except KindGo, the next attempt of the same group gets KindHold, even if the caller
 // has already set another Kind.
 //
 // With a store, Admit takes at most as long as [store.Claimant.Ask], normally at most
@@ -108,7 +109,7 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 		switch a := &attempts[i]; {
 		case mustHold(attempts, i):
 			a.hold()
-		case a.Kind == verdict.None:
+		case a.Kind == verdict.KindNone:
 			m.begin(now, a)
 		}
 	}
@@ -128,7 +129,7 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
 	for _, r := range records {
-		if k := r.claim.Load(); k != nil && !r.unclaimed.Load() && m.process.Judge(now, &r.event, &r.submission).Kind == verdict.Go {
+		if k := r.claim.Load(); k != nil && !r.unclaimed.Load() && m.process.Judge(now, &r.event, &r.submission).Kind == verdict.KindGo {
 			claims = append(claims, k)
 		}
 	}
@@ -142,18 +143,18 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 func (m *Memory) claimInStore(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		a := &attempts[i]
-		if a.Kind != verdict.None || mustHold(attempts, i) {
+		if a.Kind != verdict.KindNone || mustHold(attempts, i) {
 			continue
 		}
 		v := m.process.Judge(now, &a.event, &a.submission).Verdict
 		// With another body or group, ask the store first. The store may have the message
 		// already sent with this key, and this submission can send that message instead.
-		reused := v.Reuse == verdict.OtherPayload || v.Reuse == verdict.OtherAttributes
-		if v.Kind == verdict.Late || v.Kind == verdict.Refuse && reused && !a.SendAnyway {
+		reused := v.Reuse == verdict.ReuseOtherPayload || v.Reuse == verdict.ReuseOtherAttributes
+		if v.Kind == verdict.KindLate || v.Kind == verdict.KindRefuse && reused && !a.SendAnyway {
 			a.Verdict = v
 		}
 	}
-	ask(attempts, func(a *Attempt) bool { return a.Kind == verdict.None && !a.unclaimed.Load() },
+	ask(attempts, func(a *Attempt) bool { return a.Kind == verdict.KindNone && !a.unclaimed.Load() },
 		func(k []*store.Claim, v []verdict.Verdict) { m.claims.Ask(ctx, k, v) })
 }
 
@@ -161,14 +162,14 @@ func (m *Memory) claimInStore(ctx context.Context, now Instant, attempts []Attem
 // same message group, and the earlier attempt does not start. Sending attempt i alone
 // would change the order of the group.
 func mustHold(attempts []Attempt, i int) bool {
-	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != verdict.Go && attempts[i-1].Kind != verdict.None
+	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != verdict.KindGo && attempts[i-1].Kind != verdict.KindNone
 }
 
 // hold makes an attempt wait for the attempt before it. The store's answer about the event
 // is not needed yet, apart from what the store says only once: that it has recorded another
 // message, and with SendAnyway that another event has the key.
 func (a *Attempt) hold() {
-	v := verdict.Verdict{Kind: verdict.Hold, Drift: a.Drift}
+	v := verdict.Verdict{Kind: verdict.KindHold, Drift: a.Drift}
 	if a.SendAnyway {
 		v.Reuse, v.FirstSent = a.Reuse, a.FirstSent
 	}
@@ -183,13 +184,13 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	inStore := a.Verdict
 	v := m.process.Admit(now, &a.event, &a.submission, a.SendAnyway)
 	a.Verdict = v.Verdict
-	if a.Drift = inStore.Drift; v.Reuse == verdict.NoReuse {
+	if a.Drift = inStore.Drift; v.Reuse == verdict.ReuseNone {
 		a.Reuse, a.FirstSent = inStore.Reuse, inStore.FirstSent
 	}
-	if a.Kind != verdict.Go {
+	if a.Kind != verdict.KindGo {
 		return
 	}
-	a.Again = a.First && v.Reuse == verdict.NoReuse && v.Known.State >= verdict.InDoubt
+	a.Again = a.First && v.Reuse == verdict.ReuseNone && v.Known.State >= verdict.StateInDoubt
 	if inStore.Err != nil {
 		m.claims.CountUnclaimed()
 	}

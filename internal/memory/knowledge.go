@@ -13,7 +13,7 @@ import (
 )
 
 // Knowledge is an event's State and, depending on the State, data about its attempts and
-// its message in SQS. The State Unknown is for a submission that was never judged.
+// its message in SQS. StateUnknown is for a submission that was never judged.
 type Knowledge struct {
 	State verdict.State
 
@@ -38,19 +38,19 @@ func (k *Knowledge) Recorded() (idempotency.Result, *Message) {
 	return k.inStore.Result, k.inStore.Message
 }
 
-// Times returns wall-clock times of an event in the State InDoubt or Altered:
+// Times returns wall-clock times of an event in StateInDoubt or StateAltered:
 //
 //   - since: the start of the first attempt that may have stored a message in SQS
 //   - resendBefore: the latest time to start a resend of an event in doubt
 //   - forgotten: the time from which SQS has certainly forgotten the event
 //
-// All times are zero in the State Unanswered. They may also be zero in the State Altered:
+// All times are zero in StateUnanswered. They may also be zero in StateAltered:
 // if the changed message has another deduplication ID, SQS accepts a resend at any time.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	switch p, s := &k.local, &k.inStore; {
-	case p.State == verdict.InDoubt || p.State == verdict.Altered:
+	case p.State == verdict.StateInDoubt || p.State == verdict.StateAltered:
 		return m.Wall(p.Since), m.Wall(p.ResendBefore()), m.Wall(p.ForgottenAt())
-	case k.State == verdict.InDoubt:
+	case k.State == verdict.StateInDoubt:
 		return s.Since, s.ResendUntil, s.ForgottenAt
 	}
 	return since, resendBefore, forgotten
@@ -66,31 +66,31 @@ func combine(inProcess process.Known, before bool, claim *store.Claim, deferred,
 		k.Err = k.inStore.Err
 	}
 	switch {
-	case altered || inProcess.State == verdict.Altered:
-		k.State = verdict.Altered
-	case inProcess.State == verdict.Stored || k.inStore.State == verdict.Stored:
-		k.State = verdict.Stored
-		k.Before = before || k.inStore.State == verdict.Stored && !k.inStore.Ours
-	case inProcess.State == verdict.InDoubt:
-		k.State = verdict.InDoubt
-	case claim == nil && !deferred || unclaimed || k.inStore.State == verdict.Clear:
-		k.State = verdict.Clear
-	case k.inStore.State == verdict.InDoubt:
-		k.State = verdict.InDoubt
+	case altered || inProcess.State == verdict.StateAltered:
+		k.State = verdict.StateAltered
+	case inProcess.State == verdict.StateStored || k.inStore.State == verdict.StateStored:
+		k.State = verdict.StateStored
+		k.Before = before || k.inStore.State == verdict.StateStored && !k.inStore.Ours
+	case inProcess.State == verdict.StateInDoubt:
+		k.State = verdict.StateInDoubt
+	case claim == nil && !deferred || unclaimed || k.inStore.State == verdict.StateClear:
+		k.State = verdict.StateClear
+	case k.inStore.State == verdict.StateInDoubt:
+		k.State = verdict.StateInDoubt
 	case !refused:
-		k.State = verdict.Unanswered
+		k.State = verdict.StateUnanswered
 	default:
 		// The store has not answered, and its answer is not needed: either the event was
 		// refused because of its content, or Release asks only for the knowledge of this
 		// process.
-		k.State = verdict.Clear
+		k.State = verdict.StateClear
 	}
 	return k
 }
 
 // errRetained is the Err of an event whose submission ended while Admit made it wait
-// (the Kind Wait of package process). A new record of the event would have replaced or hidden an old
-// record, and another waiting submission may still need the old record.
+// (KindWait of package process). A new record of the event would have replaced or hidden an
+// old record, and another waiting submission may still need the old record.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
 // Conclude returns the present knowledge about the event, for the outcome of a submission.
@@ -122,13 +122,13 @@ func (r *Record) Knowledge() *Knowledge {
 }
 
 // Release ends a submission and returns the knowledge about the event. All attempts of
-// the submission must have ended. In the States InDoubt and Altered, the result
+// the submission must have ended. In StateInDoubt and StateAltered, the result
 // `forgottenAt` is the time from which SQS has certainly forgotten the event.
 //
 // The parameter `altered` reports that SQS stored a changed message in the last attempt.
 //
 // If the store has not answered, Release returns only the knowledge of this process,
-// never the State Unanswered.
+// never StateUnanswered.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time.Time) {
 	if !r.identified {
 		return k, forgottenAt
@@ -147,7 +147,7 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgottenAt time
 	}
 	forgottenAt = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
-	if k.State == verdict.InDoubt && k.local.State != verdict.InDoubt {
+	if k.State == verdict.StateInDoubt && k.local.State != verdict.StateInDoubt {
 		// The store's wall-clock time has no monotonic reading. Add one, so that the result
 		// stays right if the wall clock is set afterwards.
 		forgottenAt = time.Now().Add(time.Until(k.inStore.ForgottenAt))

@@ -21,9 +21,9 @@ func newPolicy(t *testing.T) idempotency.Policy {
 	return policy
 }
 
-// combine merges the state of an event in this process with its state in the store. If
-// the states differ, the result is the earlier state in this list: verdict.Altered, verdict.Stored,
-// verdict.InDoubt, verdict.Unanswered, Clear.
+// combine merges the state of an event in this process with its state in the store. If the
+// states differ, the result is the earlier state in this list: verdict.StateAltered,
+// verdict.StateStored, verdict.StateInDoubt, verdict.StateUnanswered, verdict.StateClear.
 func TestCombine(t *testing.T) {
 	policy := newPolicy(t)
 	key := idempotency.Key{Scope: "s", Operation: "o", Value: "v"}
@@ -68,35 +68,35 @@ func TestCombine(t *testing.T) {
 		here  verdict.State
 		want  verdict.State
 	}{
-		{"no store", verdict.Unknown, verdict.Clear},
-		{"no store", verdict.InDoubt, verdict.InDoubt},
-		{"no store", verdict.Stored, verdict.Stored},
-		{"no store", verdict.Altered, verdict.Altered},
-		{"unasked", verdict.Clear, verdict.Unanswered},
-		{"unasked", verdict.Stored, verdict.Stored},
-		{"clear", verdict.Unknown, verdict.Clear},
-		{"clear", verdict.InDoubt, verdict.InDoubt},
-		{"in doubt", verdict.Clear, verdict.InDoubt},
-		{"in doubt", verdict.Stored, verdict.Stored},
-		{"in doubt", verdict.Altered, verdict.Altered},
-		{"stored", verdict.Unknown, verdict.Stored},
-		{"stored", verdict.InDoubt, verdict.Stored},
-		{"stored", verdict.Altered, verdict.Altered},
+		{"no store", verdict.StateUnknown, verdict.StateClear},
+		{"no store", verdict.StateInDoubt, verdict.StateInDoubt},
+		{"no store", verdict.StateStored, verdict.StateStored},
+		{"no store", verdict.StateAltered, verdict.StateAltered},
+		{"unasked", verdict.StateClear, verdict.StateUnanswered},
+		{"unasked", verdict.StateStored, verdict.StateStored},
+		{"clear", verdict.StateUnknown, verdict.StateClear},
+		{"clear", verdict.StateInDoubt, verdict.StateInDoubt},
+		{"in doubt", verdict.StateClear, verdict.StateInDoubt},
+		{"in doubt", verdict.StateStored, verdict.StateStored},
+		{"in doubt", verdict.StateAltered, verdict.StateAltered},
+		{"stored", verdict.StateUnknown, verdict.StateStored},
+		{"stored", verdict.StateInDoubt, verdict.StateStored},
+		{"stored", verdict.StateAltered, verdict.StateAltered},
 	} {
 		k := combine(process.Known{State: tc.here}, false, claims[tc.there](), false, false, false, false)
 		assert.Equal(t, tc.want, k.State, "%s there, %v here", tc.there, tc.here)
-		if tc.there == "stored" && k.State == verdict.Stored {
+		if tc.there == "stored" && k.State == verdict.StateStored {
 			assert.True(t, k.Before)
 			result, _ := k.Recorded()
 			assert.Equal(t, "m", result.MessageID)
 		}
 	}
 	k := combine(process.Known{}, false, claims["unasked"](), false, false, false, true)
-	assert.Equal(t, verdict.Clear, k.State, "an event that is refused does not depend on a silent store")
+	assert.Equal(t, verdict.StateClear, k.State, "an event that is refused does not depend on a silent store")
 	k = combine(process.Known{}, false, claims["unasked"](), false, true, false, false)
-	assert.Equal(t, verdict.Clear, k.State, "an event without a claim does not depend on the store")
+	assert.Equal(t, verdict.StateClear, k.State, "an event without a claim does not depend on the store")
 	k = combine(process.Known{}, false, nil, true, false, false, false)
-	assert.Equal(t, verdict.Unanswered, k.State, "an event without a claim yet depends on the store")
+	assert.Equal(t, verdict.StateUnanswered, k.State, "an event without a claim yet depends on the store")
 	k = combine(process.Known{}, false, nil, false, false, true, false)
-	assert.Equal(t, attempt.Altered, k.Fate())
+	assert.Equal(t, attempt.FateAltered, k.Fate())
 }

@@ -11,7 +11,7 @@
 // event. The two memories use different clocks and data. Without this package, a caller
 // would have to ask both in the right order and merge the answers.
 //
-// Guarantees: [Memory.Admit] returns Go only if both memories allow the attempt. The
+// Guarantees: [Memory.Admit] returns KindGo only if both memories allow the attempt. The
 // event is then in doubt in both memories until [Memory.Attempted] records proof.
 //
 // Limits: the limits of packages process and store. The package does not build requests:
@@ -24,7 +24,7 @@
 //	m.Identify(&r, key, group, body, payload, attributes)
 //	m.Prepare(ctx, records)                         // with a store, optional; claims events
 //	m.Admit(ctx, attempts)                          // before each attempt; claims events
-//	m.Attempted(ended, lead)                        // after each attempt for which Admit returned Go
+//	m.Attempted(ended, lead)                        // after each attempt for which Admit returned KindGo
 //	m.Drop(&r)                                      // in place of the attempt
 //	m.Conclude(&r, altered, refused, sent)          // at most once, if no attempt proved that SQS stored the event
 //	m.Release(&r, altered)                          // when the attempts have ended
@@ -143,7 +143,7 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 // DeferClaim postpones the submission's claim until the name of the queue is known: the
 // name is part of the claim's key. A claim is the store's permission to send. Until the
 // caller calls Memory.Claim, it is unknown whether another process has stored the event
-// (see the State Unanswered).
+// (see StateUnanswered).
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
@@ -157,14 +157,14 @@ func (r *Record) DropClaim() {
 }
 
 // Adopt returns the message that the store has recorded for the event, and makes it the
-// message of the submission's claim. Call Adopt after a verdict of the kind Adopt.
+// message of the submission's claim. Call Adopt after a verdict of KindAdopt.
 //
 // An earlier submission may have sent the recorded message, so this submission must send
 // the same bytes.
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
 // Identify sets the message of a submission and returns the current instant. Call Identify
-// after LookUp, and again after each Admit with the Kind Adopt. If LookUp or Admit
+// after LookUp, and again after each Admit with KindAdopt. If LookUp or Admit
 // returned this Kind, the store has recorded another message for the event: call Identify
 // with the result of Adopt.
 //
@@ -203,13 +203,13 @@ func (r *Record) BodyHash() string {
 // WasSentHere reports whether this process had sent the event before. A send that SQS
 // refused does not count. Call it before the submission's first Admit: later, the
 // submission's own attempts count too.
-func (r *Record) WasSentHere() bool { return r.submission.Known.State >= verdict.InDoubt }
+func (r *Record) WasSentHere() bool { return r.submission.Known.State >= verdict.StateInDoubt }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
 // Call it before the first attempt of this submission, because a confirmed attempt of
 // this submission counts too.
 func (r *Record) WasSentElsewhere() bool {
-	return r.claim.Load() != nil && r.claim.Load().Known().State >= verdict.InDoubt
+	return r.claim.Load() != nil && r.claim.Load().Known().State >= verdict.StateInDoubt
 }
 
 // HasStore reports whether the memory has a store.

@@ -39,8 +39,8 @@ func TestSuspension(t *testing.T) {
 			defer func() { _, _ = m.Close(t.Context()) }()
 			submit := func() *Record { return submission(t, m, new(Record), "k", "b") }
 			first, waits := submit(), submit()
-			require.Equal(t, verdict.Go, admit(t, m, first).Kind)
-			m.Attempted([]Ended{{Record: first, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.Stored, MessageID: "m"}}}, Lead{})
+			require.Equal(t, verdict.KindGo, admit(t, m, first).Kind)
+			m.Attempted([]Ended{{Record: first, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.FateStored, MessageID: "m"}}}, Lead{})
 			synctest.Wait()
 			at.Asleep += time.Hour
 			at.Wall = at.Wall.Add(time.Hour)
@@ -48,21 +48,21 @@ func TestSuspension(t *testing.T) {
 			for _, r := range []*Record{later, ends} {
 				j := admit(t, m, r)
 				if s != nil {
-					assert.Equal(t, verdict.Known, j.Kind, "the store knows the event")
+					assert.Equal(t, verdict.KindKnown, j.Kind, "the store knows the event")
 					continue
 				}
-				assert.Equal(t, verdict.Wait, j.Kind)
+				assert.Equal(t, verdict.KindWait, j.Kind)
 				assert.Positive(t, j.Delay)
 			}
 			k := m.Conclude(waits, false, false, true)
-			assert.Equal(t, verdict.Stored, k.State)
+			assert.Equal(t, verdict.StateStored, k.State)
 			assert.NoError(t, k.Err)
 			if s == nil {
 				k = m.Conclude(ends, false, false, true)
-				assert.Equal(t, verdict.Clear, k.State)
+				assert.Equal(t, verdict.StateClear, k.State)
 				assert.ErrorIs(t, k.Err, errRetained)
 				at.Awake += 2 * time.Minute
-				assert.Equal(t, verdict.Go, admit(t, m, later).Kind)
+				assert.Equal(t, verdict.KindGo, admit(t, m, later).Kind)
 			}
 		})
 	}
@@ -75,22 +75,22 @@ func TestSuspensionAndCollision(t *testing.T) {
 	at := clock.Reading{Wall: time.Now()}
 	m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at })})
 	submit := func(body string) *Record { return submission(t, m, &Record{SendAnyway: true}, "k", body) }
-	require.Equal(t, verdict.Go, admit(t, m, submit("under way")).Kind)
+	require.Equal(t, verdict.KindGo, admit(t, m, submit("under way")).Kind)
 	other := submit("b")
 	assert.NotZero(t, admit(t, m, other).Reuse)
-	m.Attempted([]Ended{{Record: other, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
+	m.Attempted([]Ended{{Record: other, Answer: &attempt.Answer{Fate: attempt.FateInDoubt}}}, Lead{})
 	submit("b") // waits
 	at.Asleep += time.Hour
 	at.Wall = at.Wall.Add(time.Hour)
 	later := submit("b")
 	for range 120 {
 		j := admit(t, m, later)
-		require.Equal(t, verdict.Wait, j.Kind)
+		require.Equal(t, verdict.KindWait, j.Kind)
 		require.Zero(t, j.Reuse)
 		at.Awake += time.Second
 	}
 	j := admit(t, m, later)
-	assert.Equal(t, verdict.Go, j.Kind)
+	assert.Equal(t, verdict.KindGo, j.Kind)
 	assert.NotZero(t, j.Reuse)
 }
 
@@ -108,30 +108,30 @@ func TestSuspensionAndCollisionInStore(t *testing.T) {
 			submit := func(m *Memory, body string) *Record {
 				return submission(t, m, &Record{SendAnyway: true}, "k", body)
 			}
-			require.Equal(t, verdict.Go, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
+			require.Equal(t, verdict.KindGo, admit(t, otherProcess, submit(otherProcess, "x")).Kind)
 			underWay := submit(m, "under way")
 			if also {
-				require.Equal(t, verdict.Go, admit(t, m, underWay).Kind)
+				require.Equal(t, verdict.KindGo, admit(t, m, underWay).Kind)
 			}
 			earlier, waits := submit(m, "b"), submit(m, "b")
-			require.Equal(t, verdict.OtherPayload, admit(t, m, earlier).Reuse)
-			m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.InDoubt}}}, Lead{})
+			require.Equal(t, verdict.ReuseOtherPayload, admit(t, m, earlier).Reuse)
+			m.Attempted([]Ended{{Record: earlier, Answer: &attempt.Answer{Fate: attempt.FateInDoubt}}}, Lead{})
 			at.Asleep += time.Hour
 			at.Wall = at.Wall.Add(time.Hour)
 			later := submit(m, "b")
 			first := admit(t, m, later)
-			require.Equal(t, verdict.Wait, first.Kind)
-			require.Equal(t, verdict.OtherPayload, first.Reuse)
+			require.Equal(t, verdict.KindWait, first.Kind)
+			require.Equal(t, verdict.ReuseOtherPayload, first.Reuse)
 			if also {
-				m.Attempted([]Ended{{Record: underWay, Answer: &attempt.Answer{Fate: attempt.NotStored}}}, Lead{})
+				m.Attempted([]Ended{{Record: underWay, Answer: &attempt.Answer{Fate: attempt.FateNotStored}}}, Lead{})
 				m.Conclude(underWay, false, false, true)
 				m.Release(underWay, false)
 			}
 			at.Awake += 2 * time.Minute
 			last := admit(t, m, later)
-			assert.Equal(t, verdict.Go, last.Kind)
-			assert.Equal(t, verdict.NoReuse, last.Reuse)
-			assert.NotEqual(t, verdict.Unknown, m.Conclude(waits, false, false, true).State)
+			assert.Equal(t, verdict.KindGo, last.Kind)
+			assert.Equal(t, verdict.ReuseNone, last.Reuse)
+			assert.NotEqual(t, verdict.StateUnknown, m.Conclude(waits, false, false, true).State)
 		})
 	}
 }
@@ -165,11 +165,11 @@ func TestUnclaimedCountsStartedAttempts(t *testing.T) {
 		m := New(Options{MaxKeys: 1, Store: failingStore{new(idempotency.Memory)}, FailOpen: true, Policy: newPolicy(t)})
 		defer func() { _, _ = m.Close(t.Context()) }()
 		submit := func(key, body string) *Record { return submission(t, m, new(Record), key, body) }
-		require.Equal(t, verdict.Go, admit(t, m, submit("k", "one")).Kind)
+		require.Equal(t, verdict.KindGo, admit(t, m, submit("k", "one")).Kind)
 		refused, held := submit("k", "two"), submit("l", "three")
 		a := []Attempt{{Record: refused, First: true}, {Record: held, First: true, Follows: true}}
 		m.Admit(t.Context(), a)
-		require.Equal(t, []verdict.Kind{verdict.Refuse, verdict.Hold}, []verdict.Kind{a[0].Kind, a[1].Kind})
+		require.Equal(t, []verdict.Kind{verdict.KindRefuse, verdict.KindHold}, []verdict.Kind{a[0].Kind, a[1].Kind})
 		require.ErrorIs(t, admit(t, m, held).Err, ErrFull)
 		assert.EqualValues(t, 1, m.StoreStats().Unclaimed)
 	})

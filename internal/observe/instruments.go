@@ -154,7 +154,7 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 	}
 	var stored int64
 	for _, a := range answers {
-		if a.Fate == attempt.Stored {
+		if a.Fate == attempt.FateStored {
 			stored++
 		} else {
 			i.sent.Add(ctx, 1, addWith(i.sentFailed, semconv.ErrorTypeKey.String(errorTypeOf(a)))...)

@@ -99,16 +99,16 @@ func TestInstruments(t *testing.T) {
 	r.Violated(ctx, "SF001", true)
 	r.Violated(ctx, "SF053", true)
 	r.Violated(ctx, "unknown", true) // not in Config.Rules, so not counted
-	r.Collided(ctx, nil, verdict.OtherPayload)
-	r.Collided(ctx, r.Source("kfm.a.b"), verdict.OtherAttributes)
+	r.Collided(ctx, nil, verdict.ReuseOtherPayload)
+	r.Collided(ctx, r.Source("kfm.a.b"), verdict.ReuseOtherAttributes)
 	r.DroppedRecord()
 
 	call := func(err error, answers ...attempt.Answer) {
 		ctx, c := r.StartCall(ctx, len(answers), noSpan)
 		r.EndCall(ctx, c, "hunter2", answers, err)
 	}
-	stored, throttled := attempt.Answer{Fate: attempt.Stored}, attempt.Answer{Fate: attempt.NotStored, Code: "RequestThrottled"}
-	altered := attempt.Answer{Fate: attempt.Altered, Err: errors.New("altered")}
+	stored, throttled := attempt.Answer{Fate: attempt.FateStored}, attempt.Answer{Fate: attempt.FateNotStored, Code: "RequestThrottled"}
+	altered := attempt.Answer{Fate: attempt.FateAltered, Err: errors.New("altered")}
 	call(nil, stored, throttled, stored, altered)
 	call(nil, throttled)
 	call(errors.New("all of it"), throttled, throttled)

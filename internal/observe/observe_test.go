@@ -145,10 +145,10 @@ func TestCallSpans(t *testing.T) {
 		contexts, events = append(contexts, ctx), append(events, span.SpanContext())
 	}
 	spanOf := func(i int) (trace.SpanContext, string) { return events[i], fmt.Sprint("event-", i) }
-	stored := attempt.Answer{Fate: attempt.Stored}
+	stored := attempt.Answer{Fate: attempt.FateStored}
 
 	ctx, call := r.StartCall(t.Context(), 3, spanOf)
-	r.EndCall(ctx, call, "request-1", []attempt.Answer{stored, {Fate: attempt.NotStored, Code: "E"}, stored}, nil)
+	r.EndCall(ctx, call, "request-1", []attempt.Answer{stored, {Fate: attempt.FateNotStored, Code: "E"}, stored}, nil)
 	ctx, call = r.StartCall(contexts[1], 1, func(int) (trace.SpanContext, string) { return events[1], "event-1" })
 	inContext := trace.SpanContextFromContext(ctx)
 	r.EndCall(ctx, call, "", []attempt.Answer{{Code: "RequestThrottled"}}, errors.New("hunter2"))
@@ -215,14 +215,14 @@ func TestConcurrentCalls(t *testing.T) {
 
 // useEverything calls the methods of o that a producer may call for one event.
 func useEverything(o *observe.Observer, ctx context.Context, err error) {
-	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
+	answers := [2]attempt.Answer{{Fate: attempt.FateStored}, {Fate: attempt.FateStored}}
 	if err != nil {
 		answers[1] = attempt.Answer{Err: err, Code: "E"}
 	}
 	ctx, span := o.StartEvent(ctx)
 	o.Describe(span, func() observe.EventAttributes { return observe.EventAttributes{EventID: answers[0].MessageID} })
 	o.Violated(ctx, "SF001", false)
-	o.Collided(ctx, nil, verdict.OtherPayload)
+	o.Collided(ctx, nil, verdict.ReuseOtherPayload)
 	o.DroppedRecord()
 	carried, size := o.Inject(ctx, nil, 1<<20)
 	callCtx, call := o.StartCall(ctx, len(answers), func(i int) (trace.SpanContext, string) { return span.SpanContext(), answers[i].MessageID })
@@ -307,7 +307,7 @@ func TestDuration(t *testing.T) {
 			r := newRig(t, func(c *observe.Config) { c.Tracer = tracer })
 			ctx, call := r.StartCall(t.Context(), 1, noSpan)
 			time.Sleep(1500 * time.Millisecond)
-			r.EndCall(ctx, call, "", []attempt.Answer{{Fate: attempt.Stored}}, nil)
+			r.EndCall(ctx, call, "", []attempt.Answer{{Fate: attempt.FateStored}}, nil)
 			assert.InDelta(t, 1.5, collect(t, r.reader)[0].sum, 0)
 		})
 	}
@@ -322,7 +322,7 @@ func TestNoEventSpans(t *testing.T) {
 	assert.False(t, span.SpanContext().IsValid())
 	r.EndEvent(ctx, span, observe.Ended{})
 	ctx, call := r.StartCall(t.Context(), 1, noSpan)
-	r.EndCall(ctx, call, "", []attempt.Answer{{Fate: attempt.Stored}}, nil)
+	r.EndCall(ctx, call, "", []attempt.Answer{{Fate: attempt.FateStored}}, nil)
 	require.Len(t, r.spans.Ended(), 1)
 	assert.Equal(t, "send events.fifo", r.spans.Ended()[0].Name())
 }
@@ -361,7 +361,7 @@ func ExampleObserver() {
 	defer o.Close()
 	ctx, span := o.StartEvent(context.Background())
 	callCtx, call := o.StartCall(ctx, 1, func(int) (trace.SpanContext, string) { return span.SpanContext(), "id" })
-	o.EndCall(callCtx, call, "", []attempt.Answer{{Fate: attempt.Stored, MessageID: "m1"}}, nil)
+	o.EndCall(callCtx, call, "", []attempt.Answer{{Fate: attempt.FateStored, MessageID: "m1"}}, nil)
 	o.EndEvent(ctx, span, observe.Ended{BodyBytes: 2, Attempts: 1, MessageID: "m1"})
 	for _, s := range slices.Backward(spans.Ended()) {
 		fmt.Println(s.SpanKind(), s.Name())

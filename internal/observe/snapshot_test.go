@@ -169,7 +169,7 @@ func TestCloseUnregisters(t *testing.T) {
 	assert.Equal(t, "2", pausedIn(t, r.reader), "it is asked in each collection")
 	r.Close()
 	r.Close()
-	r.Collided(t.Context(), nil, verdict.OtherBody)
+	r.Collided(t.Context(), nil, verdict.ReuseOtherBody)
 	assert.Contains(t, texts(collect(t, r.reader)), "sqs_fifo.dedupe.collisions_detected {collision} counter "+here+",sqs_fifo.collision.kind=drift 1")
 	assert.Empty(t, pausedIn(t, r.reader))
 	assert.EqualValues(t, 3, calls.Load(), "Close takes the last counts")

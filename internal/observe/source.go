@@ -41,7 +41,7 @@ type Source struct {
 	stored, duplicates atomic.Int64
 
 	attributes []attribute.KeyValue // attributes of the queue, and of the source if the source has a name
-	collisions [verdict.OtherAttributes + 1][]metric.AddOption
+	collisions [verdict.ReuseOtherAttributes + 1][]metric.AddOption
 	durations  [len(outcomeNames)][]metric.RecordOption
 	tally      tally
 }
@@ -81,11 +81,11 @@ func (o *Observer) Source(name string) *Source {
 	for _, c := range [...]struct {
 		of   verdict.Reuse
 		text string
-	}{{verdict.OtherPayload, "conflict"}, {verdict.OtherBody, "drift"}, {verdict.OtherAttributes, "attributes"}} {
+	}{{verdict.ReuseOtherPayload, "conflict"}, {verdict.ReuseOtherBody, "drift"}, {verdict.ReuseOtherAttributes, "attributes"}} {
 		s.collisions[c.of] = addWith(s.attributes, attrCollisionKind.String(c.text))
 		s.tally.series = append(s.tally.series, series{o.collisions, s.collisions[c.of]})
 	}
-	s.collisions[verdict.OtherGroup] = s.collisions[verdict.OtherBody]
+	s.collisions[verdict.ReuseOtherGroup] = s.collisions[verdict.ReuseOtherBody]
 	for of, text := range outcomeNames {
 		s.durations[of] = recordWith(s.attributes, attrOutcome.String(text))
 	}
@@ -112,7 +112,7 @@ func (o *Observer) countSources() {
 }
 
 // Collided counts a message whose dedupe key or body was already used for another
-// message. The parameter `kind` must not be NoReuse.
+// message. The parameter `kind` must not be ReuseNone.
 func (o *Observer) Collided(ctx context.Context, from *Source, kind verdict.Reuse) {
 	if from == nil {
 		from = o.own

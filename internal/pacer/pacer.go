@@ -248,14 +248,14 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 		return
 	}
 	switch load {
-	case attempt.Throttled:
+	case attempt.LoadThrottled:
 		p.randomShare = min(p.randomShare+1./randomFade, p.maxRandomShare)
 		if p.throttles.addFailure(throttleLimit) {
 			p.handleAlarm(now, began, p.throttles.share())
 		} else if p.rate > 0 && began.After(p.since) {
 			p.recordThrottle(now, began)
 		}
-	case attempt.Troubled:
+	case attempt.LoadTroubled:
 		if p.troubles.addFailure(troubleLimit) {
 			p.lowerRate(now, began, p.troubles.share())
 		}

@@ -75,9 +75,9 @@ func TestOneThrottleBeforeABurst(t *testing.T) {
 				s.outage = func(time.Duration) attempt.Load {
 					if first {
 						first = false
-						return attempt.Throttled
+						return attempt.LoadThrottled
 					}
-					return attempt.Passed
+					return attempt.LoadPassed
 				}
 				return s.run().end
 			}
@@ -177,7 +177,7 @@ func TestQuotaChanges(t *testing.T) {
 }
 
 func TestOutageSlowsCallsUntilItEnds(t *testing.T) {
-	for _, load := range []attempt.Load{attempt.Troubled, attempt.Throttled} {
+	for _, load := range []attempt.Load{attempt.LoadTroubled, attempt.LoadThrottled} {
 		for _, quota := range []float64{300, 1e9} {
 			for _, s := range nets {
 				t.Run(fmt.Sprintf("load %v, quota %v, %v", load, quota, s), func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestOutageSlowsCallsUntilItEnds(t *testing.T) {
 					s.length, s.burst, s.quota = to+15*second, 1, constant(quota)
 					s.outage = func(at time.Duration) attempt.Load {
 						if at < from || at >= to {
-							return attempt.Passed
+							return attempt.LoadPassed
 						}
 						return load
 					}
@@ -262,9 +262,9 @@ func limited(t *testing.T) (*pacer.Pacer, time.Time) {
 			now = now.Add(wait)
 		}
 		p.Start(now)
-		load := attempt.Passed
+		load := attempt.LoadPassed
 		if n > 1000 && n < 1100 {
-			load = attempt.Throttled
+			load = attempt.LoadThrottled
 		}
 		now = now.Add(ms)
 		p.Answered(now, now.Add(-ms), load)
@@ -284,7 +284,7 @@ func TestOneCutForAllThatWasInFlight(t *testing.T) {
 	}
 	rates := map[float64]bool{}
 	for i := range 64 {
-		p.Answered(epoch.Add(time.Duration(i)*ms), epoch, attempt.Throttled)
+		p.Answered(epoch.Add(time.Duration(i)*ms), epoch, attempt.LoadThrottled)
 		rates[p.Rate()] = true
 	}
 	assert.Len(t, rates, 2, "no limit, then one cut")
@@ -298,10 +298,10 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 		rate := p.Rate()
 		now = now.Add(p.Wait(now))
 		p.Start(now)
-		p.Answered(now.Add(ms), now, attempt.Passed)
+		p.Answered(now.Add(ms), now, attempt.LoadPassed)
 		if now = now.Add(ms); p.Rate() > rate {
 			for range 4 { // requests that started just before the rate was raised
-				p.Answered(now, began, attempt.Throttled)
+				p.Answered(now, began, attempt.LoadThrottled)
 			}
 			assert.GreaterOrEqual(t, p.Rate(), rate/10)
 			return
@@ -328,7 +328,7 @@ func TestClock(t *testing.T) {
 			if p.Wait(now) == 0 {
 				p.Start(now)
 			}
-			p.Answered(now, now, attempt.Throttled)
+			p.Answered(now, now, attempt.LoadThrottled)
 		}
 		assert.Positive(t, p.Wait(now))
 		now = now.Add(second)
@@ -344,7 +344,7 @@ func TestClock(t *testing.T) {
 		}
 		assert.LessOrEqual(t, float64(burst), 2+rate/100)
 		for range 10 {
-			p.Answered(now, now, attempt.Troubled)
+			p.Answered(now, now, attempt.LoadTroubled)
 		}
 		assert.InDelta(t, rate, p.Rate(), 0.6*rate)
 	})
@@ -357,7 +357,7 @@ func TestClock(t *testing.T) {
 		}
 		now := began.Add(1000 * time.Hour)
 		for range 4 {
-			p.Answered(now, began, attempt.Throttled)
+			p.Answered(now, began, attempt.LoadThrottled)
 		}
 		assert.GreaterOrEqual(t, p.Rate(), rate/25, "200 calls in a second or less")
 	})
@@ -367,7 +367,7 @@ func TestClock(t *testing.T) {
 		for range 100 {
 			assert.LessOrEqual(t, p.Wait(now), pacer.MaxWait)
 			p.Start(now)
-			p.Answered(now, now, attempt.Passed)
+			p.Answered(now, now, attempt.LoadPassed)
 		}
 	})
 }
@@ -419,7 +419,7 @@ func TestNoAllocations(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		now = now.Add(p.Wait(now))
 		p.Start(now)
-		p.Answered(now, now, attempt.Passed)
+		p.Answered(now, now, attempt.LoadPassed)
 	}))
 }
 
@@ -435,9 +435,9 @@ func BenchmarkPacer(b *testing.B) {
 			for b.Loop() {
 				now = now.Add(p.Wait(now))
 				p.Start(now)
-				load := attempt.Passed
+				load := attempt.LoadPassed
 				if n++; n < row.throttle {
-					load = attempt.Throttled
+					load = attempt.LoadThrottled
 				}
 				p.Answered(now.Add(ms), now, load)
 			}

@@ -37,7 +37,7 @@ type scenario struct {
 	throttleChance float64
 	// troubled returns the probability that a call fails in the service or the connection.
 	troubled func(at time.Duration) float64
-	// outage returns the result of all calls at the given time; attempt.Passed means no
+	// outage returns the result of all calls at the given time; attempt.LoadPassed means no
 	// outage.
 	outage func(at time.Duration) attempt.Load
 }
@@ -178,27 +178,27 @@ func (s scenario) run() outcome {
 	}
 	serve := func(at time.Duration) attempt.Load {
 		if s.outage != nil {
-			if load := s.outage(at); load != attempt.Passed {
+			if load := s.outage(at); load != attempt.LoadPassed {
 				return load
 			}
 		}
 		if s.troubled != nil && rnd.Float64() < s.troubled(at) {
-			return attempt.Troubled
+			return attempt.LoadTroubled
 		}
 		if s.throttleChance > 0 && rnd.Float64() < s.throttleChance {
-			return attempt.Throttled
+			return attempt.LoadThrottled
 		}
 		if s.quota == nil {
-			return attempt.Passed
+			return attempt.LoadPassed
 		}
 		quota := s.quota(at)
 		tokens = min(max(1, quota*s.burst), tokens+quota*(at-refilled).Seconds())
 		refilled = at
 		if tokens < 1 {
-			return attempt.Throttled
+			return attempt.LoadThrottled
 		}
 		tokens--
-		return attempt.Passed
+		return attempt.LoadPassed
 	}
 	fill := func(i int, now time.Duration) {
 		if waking[i] {
@@ -246,9 +246,9 @@ func (s scenario) run() outcome {
 			}
 			t := &out.bins[e.producer][b]
 			switch e.load {
-			case attempt.Throttled:
+			case attempt.LoadThrottled:
 				t.throttled++
-			case attempt.Troubled:
+			case attempt.LoadTroubled:
 				t.troubled++
 			default:
 				t.passed++

@@ -29,7 +29,7 @@ func BenchmarkSend(b *testing.B) {
 		answers := make([]attempt.Answer, len(es))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := c.Send(b.Context(), es, answers); err != nil || answers[9].Fate != attempt.Stored {
+			if _, err := c.Send(b.Context(), es, answers); err != nil || answers[9].Fate != attempt.FateStored {
 				b.Fatal(err, answers)
 			}
 		}

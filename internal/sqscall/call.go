@@ -70,7 +70,7 @@ func New(client Client, queueURL string) *Caller {
 
 // Send makes one request with 1 to MaxEntries entries and sets answers[i] for entries[i].
 // The slice `answers` must be at least as long as the slice `entries`. An entry without a
-// proof of its fate is in doubt. Every answer except Stored has an Err.
+// proof of its fate is in doubt. Every answer except FateStored has an Err.
 //
 // The result `load` is the largest Load of the answers. The result err is the error of the
 // request as a whole: nil if SQS answered entry by entry.
@@ -78,7 +78,7 @@ func New(client Client, queueURL string) *Caller {
 // Send returns after Timeout at the latest if the client obeys its context. If ctx is
 // canceled after the request has left, the entries are in doubt. Send recovers a panic of
 // the client. If the client ends the goroutine (runtime.Goexit), Send does not return and
-// the answers say InDoubt.
+// the answers say FateInDoubt.
 func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.Answer) (load attempt.Load, err error) {
 	load, _, err = c.SendIf(ctx, entries, answers, nil)
 	return load, err
@@ -89,24 +89,25 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 //
 // SendIf calls `permit` before it calls the client. With the SDK's client, SendIf calls
 // `permit` again when the request is signed and about to go to the network. If `permit` returns
-// false, SendIf drops the request. In each answer, the field Fate is then NotStored, the
-// field `Next` is Retry, and the field Err is or wraps ErrNotAllowed.
+// false, SendIf drops the request. In each answer, the field Fate is then FateNotStored, the
+// field `Next` is NextRetry, and the field Err is or wraps ErrNotAllowed.
 //
 // SendIf also returns the Exchange, which describes the HTTP response.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, permit func() bool) (load attempt.Load, exchange Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
-		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
-		return attempt.Passed, exchange, errEntryCount
+		spread(answers, attempt.Answer{Fate: attempt.FateNotStored, Err: errEntryCount})
+		return attempt.LoadPassed, exchange, errEntryCount
 	}
-	// If the client calls runtime.Goexit, these answers stay. Their zero Fate is InDoubt.
-	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
+	// If the client calls runtime.Goexit, these answers stay. Their zero Fate is
+	// FateInDoubt.
+	spread(answers, attempt.Answer{Load: attempt.LoadTroubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	p := &progress{permit: permit}
 	if !p.allowed() {
-		spread(answers, attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Err: ErrNotAllowed})
-		return attempt.Passed, exchange, ErrNotAllowed
+		spread(answers, attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextRetry, Err: ErrNotAllowed})
+		return attempt.LoadPassed, exchange, ErrNotAllowed
 	}
 	ctx = p.follow(ctx)
 	if len(entries) == 1 {

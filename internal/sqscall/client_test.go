@@ -158,13 +158,13 @@ func TestErrorWithoutText(t *testing.T) {
 	}
 }
 
-// If the client calls runtime.Goexit, Send does not return. The answers are InDoubt all the
-// same: Send sets them to InDoubt before it calls the client.
+// If the client calls runtime.Goexit, Send does not return. The answers are FateInDoubt all
+// the same: Send sets them to FateInDoubt before it calls the client.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers := make([]attempt.Answer, n)
 		for i := range answers {
-			answers[i].Fate = attempt.Stored
+			answers[i].Fate = attempt.FateStored
 		}
 		returned, done := false, make(chan struct{})
 		go func() {

@@ -162,11 +162,11 @@ var classes = map[string]class{
 	"RequestTimeoutException": unknown,
 }
 
-// LoadOf returns Throttled for an error code of a throttle, otherwise Troubled, also for
-// an empty code (an error without an answer).
+// LoadOf returns LoadThrottled for an error code of a throttle, otherwise LoadTroubled, also
+// for an empty code (an error without an answer).
 func LoadOf(code string) attempt.Load {
 	if classify(code) == throttle {
-		return attempt.Throttled
+		return attempt.LoadThrottled
 	}
-	return attempt.Troubled
+	return attempt.LoadTroubled
 }

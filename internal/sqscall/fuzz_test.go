@@ -43,11 +43,11 @@ func FuzzAnswer(f *testing.F) {
 		es := entries(n)
 		answers := make([]attempt.Answer, n)
 		load, err := c.Send(t.Context(), es, answers)
-		worst := attempt.Passed
+		worst := attempt.LoadPassed
 		for i, a := range answers {
 			worst = max(worst, a.Load)
 			switch a.Fate {
-			case attempt.Stored:
+			case attempt.FateStored:
 				assert.NoError(t, a.Err)
 				assert.Equal(t, 200, status)
 				assert.Contains(t, unescaped(body), a.MessageID)
@@ -58,7 +58,7 @@ func FuzzAnswer(f *testing.F) {
 				if md5 := digest.Attributes(es[i].Attributes); md5 != nil {
 					assert.Contains(t, unescaped(body), *md5)
 				}
-			case attempt.NotStored:
+			case attempt.FateNotStored:
 				assert.Error(t, a.Err)
 				assert.NotEmpty(t, bytes.TrimSpace(body))
 				if status == 200 {
@@ -69,18 +69,18 @@ func FuzzAnswer(f *testing.F) {
 					assert.Contains(t, unescaped(body), "__type")
 					assert.NotEmpty(t, a.Code)
 				}
-			case attempt.Altered:
+			case attempt.FateAltered:
 				assert.Error(t, a.Err)
 				assert.Equal(t, 200, status)
-				assert.Equal(t, attempt.Final, a.Next)
+				assert.Equal(t, attempt.NextFinal, a.Next)
 				assert.NotEmpty(t, a.Got)
-			case attempt.InDoubt:
+			case attempt.FateInDoubt:
 				assert.Error(t, a.Err)
-				assert.NotEqual(t, attempt.Final, a.Next)
-				assert.NotEqual(t, attempt.Passed, a.Load)
+				assert.NotEqual(t, attempt.NextFinal, a.Next)
+				assert.NotEqual(t, attempt.LoadPassed, a.Load)
 			}
 			if err != nil {
-				assert.NotEqual(t, attempt.Stored, a.Fate)
+				assert.NotEqual(t, attempt.FateStored, a.Fate)
 			}
 		}
 		assert.Equal(t, worst, load)

@@ -204,10 +204,10 @@ func TestNotAllowed(t *testing.T) {
 				return asked <= allowed
 			})
 			require.ErrorIs(t, err, sqscall.ErrNotAllowed)
-			require.Equal(t, attempt.Passed, load)
+			require.Equal(t, attempt.LoadPassed, load)
 			require.Equal(t, allowed+1, asked)
 			for _, a := range answers {
-				require.Equal(t, want{attempt.NotStored, attempt.Retry, attempt.Passed, false}, got(a))
+				require.Equal(t, want{attempt.FateNotStored, attempt.NextRetry, attempt.LoadPassed, false}, got(a))
 				require.ErrorIs(t, a.Err, sqscall.ErrNotAllowed)
 			}
 		}

@@ -21,9 +21,9 @@ import (
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
 // prove returns the answer for entry i, which SQS reports as stored. A digest that matches
-// no entry means Altered, even if other fields are missing. After InDoubt, the producer
-// would send the message again. SQS would answer the duplicate with the digest of the
-// resend (F-002). This digest matches, so the change would stay unnoticed.
+// no entry means FateAltered, even if other fields are missing. After FateInDoubt, the
+// producer would send the message again. SQS would answer the duplicate with the digest of
+// the resend (F-002). This digest matches, so the change would stay unnoticed.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := md5In(c.bodyMD5), md5In(c.attributesMD5)
@@ -54,7 +54,7 @@ func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	case len(e.Attributes) > 0 && attributes == "":
 		return inDoubt(errNoAttributesMD5)
 	}
-	return attempt.Answer{Fate: attempt.Stored, MessageID: id, Sequence: sequence}
+	return attempt.Answer{Fate: attempt.FateStored, MessageID: id, Sequence: sequence}
 }
 
 // md5In returns the MD5 in a field of an answer, or "" if the field is missing or has another
@@ -77,15 +77,15 @@ func isAttributes(e *Entry, got string) bool {
 }
 
 func inDoubt(err error) attempt.Answer {
-	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled, Err: err}
+	return attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextRetry, Load: attempt.LoadTroubled, Err: err}
 }
 
 func mixedUp() attempt.Answer {
-	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Apart, Load: attempt.Troubled, Err: ErrMixedUp}
+	return attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextApart, Load: attempt.LoadTroubled, Err: ErrMixedUp}
 }
 
 func altered(field, got string) attempt.Answer {
-	return attempt.Answer{Fate: attempt.Altered, Err: ErrAltered, Field: field, Got: got}
+	return attempt.Answer{Fate: attempt.FateAltered, Err: ErrAltered, Field: field, Got: got}
 }
 
 // proveBatch sets answers[i] for entries[i] from SQS's lists of successful and failed
@@ -113,7 +113,7 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 			answers[i] = inDoubt(errNotMentioned)
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
-		case mixed && answers[i].Fate == attempt.NotStored:
+		case mixed && answers[i].Fate == attempt.FateNotStored:
 			// SQS has mixed up the entries, so this refusal may belong to another entry.
 			answers[i] = mixedUp()
 		}
@@ -131,9 +131,9 @@ func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	}
 	switch {
 	case classify(code) == throttle:
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Throttled, Code: nameOf(code), Err: err}
+		return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextRetry, Load: attempt.LoadThrottled, Code: nameOf(code), Err: err}
 	case failed.SenderFault && code != "" && classify(code) != service:
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final, Code: nameOf(code), Err: err}
+		return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextFinal, Code: nameOf(code), Err: err}
 	}
 	a := inDoubt(err)
 	a.Code = nameOf(code)
@@ -145,15 +145,15 @@ func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 func (p *progress) judge(err error, n int) attempt.Answer {
 	unsent := p.neverTransmitted()
 	if _, ok := err.(*PanicError); ok && !unsent {
-		return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Final, Load: attempt.Troubled}
+		return attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextFinal, Load: attempt.LoadTroubled}
 	}
 	switch {
 	case (unsent || !p.followed()) && isInvalid(err):
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final}
+		return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextFinal}
 	case unsent: // nothing left this machine, for example because a credentials provider failed or panicked
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Unready: !errors.Is(err, ErrNotAllowed)}
+		return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextRetry, Unready: !errors.Is(err, ErrNotAllowed)}
 	case p.neverConnected():
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Troubled, Unready: true}
+		return attempt.Answer{Fate: attempt.FateNotStored, Next: attempt.NextRetry, Load: attempt.LoadTroubled, Unready: true}
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -217,30 +217,30 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 // refusal returns the answer for the n entries of a request provably refused by SQS
 // with a code of class c.
 func refusal(c class, n int) attempt.Answer {
-	a := attempt.Answer{Fate: attempt.NotStored}
+	a := attempt.Answer{Fate: attempt.FateNotStored}
 	switch c {
 	case throttle:
-		a.Next, a.Load = attempt.Retry, attempt.Throttled
+		a.Next, a.Load = attempt.NextRetry, attempt.LoadThrottled
 	case skew, access:
-		a.Next, a.Unready = attempt.Retry, true
+		a.Next, a.Unready = attempt.NextRetry, true
 	case apart:
 		if n > 1 {
-			a.Next = attempt.Apart
+			a.Next = attempt.NextApart
 		}
 	case final:
 	default:
-		return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
+		return attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextRetry, Load: attempt.LoadTroubled}
 	}
 	return a
 }
 
 // inDoubtByClass returns the answer for an entry that SQS may have stored. If the class or
-// the HTTP status indicates a throttle, the Load is Throttled, so that the producer slows
-// down.
+// the HTTP status indicates a throttle, the Load is LoadThrottled, so that the producer
+// slows down.
 func (p *progress) inDoubtByClass(c class) attempt.Answer {
-	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
+	a := attempt.Answer{Fate: attempt.FateInDoubt, Next: attempt.NextRetry, Load: attempt.LoadTroubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {
-		a.Load = attempt.Throttled
+		a.Load = attempt.LoadThrottled
 	}
 	return a
 }

@@ -35,17 +35,17 @@ type want struct {
 }
 
 var (
-	stored    = want{attempt.Stored, attempt.Final, attempt.Passed, false}
-	doubt     = want{attempt.InDoubt, attempt.Retry, attempt.Troubled, false}
-	doubtSlow = want{attempt.InDoubt, attempt.Retry, attempt.Throttled, false}
-	mixed     = want{attempt.InDoubt, attempt.Apart, attempt.Troubled, false}
-	broken    = want{attempt.InDoubt, attempt.Final, attempt.Troubled, false}
-	altered   = want{attempt.Altered, attempt.Final, attempt.Passed, false}
-	refused   = want{attempt.NotStored, attempt.Final, attempt.Passed, false}
-	apart     = want{attempt.NotStored, attempt.Apart, attempt.Passed, false}
-	again     = want{attempt.NotStored, attempt.Retry, attempt.Passed, true}
-	throttled = want{attempt.NotStored, attempt.Retry, attempt.Throttled, false}
-	unsent    = want{attempt.NotStored, attempt.Retry, attempt.Troubled, true}
+	stored    = want{attempt.FateStored, attempt.NextFinal, attempt.LoadPassed, false}
+	doubt     = want{attempt.FateInDoubt, attempt.NextRetry, attempt.LoadTroubled, false}
+	doubtSlow = want{attempt.FateInDoubt, attempt.NextRetry, attempt.LoadThrottled, false}
+	mixed     = want{attempt.FateInDoubt, attempt.NextApart, attempt.LoadTroubled, false}
+	broken    = want{attempt.FateInDoubt, attempt.NextFinal, attempt.LoadTroubled, false}
+	altered   = want{attempt.FateAltered, attempt.NextFinal, attempt.LoadPassed, false}
+	refused   = want{attempt.FateNotStored, attempt.NextFinal, attempt.LoadPassed, false}
+	apart     = want{attempt.FateNotStored, attempt.NextApart, attempt.LoadPassed, false}
+	again     = want{attempt.FateNotStored, attempt.NextRetry, attempt.LoadPassed, true}
+	throttled = want{attempt.FateNotStored, attempt.NextRetry, attempt.LoadThrottled, false}
+	unsent    = want{attempt.FateNotStored, attempt.NextRetry, attempt.LoadTroubled, true}
 )
 
 func got(a attempt.Answer) want { return want{a.Fate, a.Next, a.Load, a.Unready} }
@@ -147,7 +147,7 @@ func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Loa
 	es := entries(n)
 	answers := make([]attempt.Answer, n)
 	for i := range answers {
-		answers[i].Fate = attempt.Stored // Send must overwrite this wrong value
+		answers[i].Fate = attempt.FateStored // Send must overwrite this wrong value
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -158,10 +158,10 @@ func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Loa
 
 func check(t testing.TB, es []sqscall.Entry, answers []attempt.Answer, load attempt.Load, err error) {
 	t.Helper()
-	worst := attempt.Passed
+	worst := attempt.LoadPassed
 	for i, a := range answers {
 		worst = max(worst, a.Load)
-		if a.Fate == attempt.Stored {
+		if a.Fate == attempt.FateStored {
 			assert.NoError(t, a.Err)
 			assert.NotEmpty(t, a.MessageID)
 			assert.NotEmpty(t, a.Sequence)
@@ -170,10 +170,10 @@ func check(t testing.TB, es []sqscall.Entry, answers []attempt.Answer, load atte
 		require.Error(t, a.Err)
 		assert.Empty(t, a.MessageID)
 		assert.Empty(t, a.Sequence)
-		assert.Equal(t, a.Fate == attempt.Altered, a.Field != "", "entry %d", i)
-		assert.Equal(t, a.Fate == attempt.Altered, a.Got != "", "entry %d", i)
-		if a.Fate == attempt.InDoubt {
-			assert.NotEqual(t, attempt.Passed, a.Load, "entry %d", i)
+		assert.Equal(t, a.Fate == attempt.FateAltered, a.Field != "", "entry %d", i)
+		assert.Equal(t, a.Fate == attempt.FateAltered, a.Got != "", "entry %d", i)
+		if a.Fate == attempt.FateInDoubt {
+			assert.NotEqual(t, attempt.LoadPassed, a.Load, "entry %d", i)
 		}
 		for _, e := range es {
 			assert.NotContains(t, a.Err.Error(), *e.Body)

@@ -13,43 +13,43 @@ import (
 type Kind uint8
 
 const (
-	// None: not decided yet.
-	None Kind = iota
+	// KindNone: not decided yet.
+	KindNone Kind = iota
 
-	// Go: the attempt may start now.
-	Go
+	// KindGo: the attempt may start now.
+	KindGo
 
-	// Wait: ask again after Verdict.Delay.
-	Wait
+	// KindWait: ask again after Verdict.Delay.
+	KindWait
 
-	// Hold: the previous event of the group in the request is not sent now, so this event
-	// must wait.
-	Hold
+	// KindHold: the previous event of the group in the request is not sent now, so this
+	// event must wait.
+	KindHold
 
-	// Known: SQS has already stored the event.
-	Known
+	// KindKnown: SQS has already stored the event.
+	KindKnown
 
-	// Late: the submission must not start another attempt, for one of these reasons:
+	// KindLate: the submission must not start another attempt, for one of these reasons:
 	//
 	//   - SQS may have stored the event, and may forget it before another attempt
 	//     arrives. SQS could then store the event twice.
 	//   - The event's message was changed on its way, and SQS stored the changed message.
 	//     SQS would drop another attempt as a duplicate of it.
-	Late
+	KindLate
 
-	// Adopt: the message that the store has recorded for the event must be sent instead.
-	Adopt
+	// KindAdopt: the message that the store has recorded for the event must be sent instead.
+	KindAdopt
 
-	// Refuse: the event must not be sent: another event has the key (Verdict.Reuse), or
+	// KindRefuse: the event must not be sent: another event has the key (Verdict.Reuse), or
 	// Verdict.Err has the reason.
-	Refuse
+	KindRefuse
 )
 
 // Verdict is the answer to the question whether an attempt to send an event may start now.
 type Verdict struct {
 	Kind Kind
 
-	// Reuse is set if another event with the same key was found. Kind is then Refuse, or
+	// Reuse is set if another event with the same key was found. Kind is then KindRefuse, or
 	// the event is sent in spite of it. FirstSent is the time at which the other event was
 	// first sent, or claimed in the store.
 	Reuse     Reuse
@@ -60,11 +60,11 @@ type Verdict struct {
 	// caller reports the difference once.
 	Drift bool
 
-	// Delay is set if Kind is Wait: the time until the next question.
+	// Delay is set if Kind is KindWait: the time until the next question.
 	Delay time.Duration
 
-	// Err is the reason for the Kind Wait or Refuse. It is nil if this process, and not the
-	// store, requires the wait. With the Kind Go, Err says why the attempt has no claim in
+	// Err is the reason for KindWait or KindRefuse. It is nil if this process, and not the
+	// store, requires the wait. With KindGo, Err says why the attempt has no claim in
 	// the store.
 	Err error
 }
@@ -73,53 +73,53 @@ type Verdict struct {
 type Reuse uint8
 
 const (
-	// NoReuse: no other event with the same key was found.
-	NoReuse Reuse = iota
+	// ReuseNone: no other event with the same key was found.
+	ReuseNone Reuse = iota
 
 	// Each of these constants names the part that differs. Attributes are the identity
-	// attributes. OtherBody means that the payloads are equal.
-	OtherPayload
-	OtherBody
-	OtherGroup
-	OtherAttributes
+	// attributes. ReuseOtherBody means that the payloads are equal.
+	ReuseOtherPayload
+	ReuseOtherBody
+	ReuseOtherGroup
+	ReuseOtherAttributes
 )
 
 // State is what is known of an event.
 type State uint8
 
 const (
-	// Unknown: no attempt is known, or SQS has certainly forgotten it.
-	Unknown State = iota
+	// StateUnknown: no attempt is known, or SQS has certainly forgotten it.
+	StateUnknown State = iota
 
-	// Clear: no known attempt can have stored the event.
-	Clear
+	// StateClear: no known attempt can have stored the event.
+	StateClear
 
-	// Unanswered: the store was asked and has never answered. An earlier process may have
-	// stored the event.
-	Unanswered
+	// StateUnanswered: the store was asked and has never answered. An earlier process may
+	// have stored the event.
+	StateUnanswered
 
-	// InDoubt: SQS may have stored the event, because a request is under way or has ended
-	// without proof.
-	InDoubt
+	// StateInDoubt: SQS may have stored the event, because a request is under way or has
+	// ended without proof.
+	StateInDoubt
 
-	// Stored: SQS has the event.
-	Stored
+	// StateStored: SQS has the event.
+	StateStored
 
-	// Altered: SQS has a different message in place of the event, and would drop the event
-	// as its duplicate.
-	Altered
+	// StateAltered: SQS has a different message in place of the event, and would drop the
+	// event as its duplicate.
+	StateAltered
 )
 
 // Fate returns the fate of an event whose last attempt has no proof of success.
 func (s State) Fate() attempt.Fate {
 	switch s {
-	case Altered:
-		return attempt.Altered
-	case Stored:
-		return attempt.Stored
-	case InDoubt, Unanswered:
-		return attempt.InDoubt
+	case StateAltered:
+		return attempt.FateAltered
+	case StateStored:
+		return attempt.FateStored
+	case StateInDoubt, StateUnanswered:
+		return attempt.FateInDoubt
 	default:
-		return attempt.NotStored
+		return attempt.FateNotStored
 	}
 }

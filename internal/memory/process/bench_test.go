@@ -49,7 +49,7 @@ func (s *stream) send(tb testing.TB) {
 	ev, t := &s.events[slot], &s.subs[slot]
 	if i >= len(s.events) {
 		texts := &s.texts[(i-len(s.events))%len(s.texts)]
-		if s.Record(now, ev, t, process.Result{Fate: attempt.Stored, MessageID: texts[1], Sequence: texts[2]}) {
+		if s.Record(now, ev, t, process.Result{Fate: attempt.FateStored, MessageID: texts[1], Sequence: texts[2]}) {
 			tb.Fatal("a duplicate")
 		}
 		s.Release(now, ev, t)
@@ -164,7 +164,7 @@ func TestConcurrentUse(t *testing.T) {
 					m.Sweep(m.Now())
 					m.Len(m.Now())
 				}
-				if m.Look(m.Now(), &ev).State != verdict.Stored {
+				if m.Look(m.Now(), &ev).State != verdict.StateStored {
 					t.Error("forgotten")
 				}
 			}

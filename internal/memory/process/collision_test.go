@@ -17,7 +17,7 @@ func TestCollisions(t *testing.T) {
 	since := r.pass(time.Second)
 	first.goes()
 	for _, state := range []process.Result{refused, lost, stored("m1")} {
-		if first.state() != verdict.InDoubt || !first.look().UnderWay {
+		if first.state() != verdict.StateInDoubt || !first.look().UnderWay {
 			first.goes()
 			since = first.look().Since
 		}
@@ -37,8 +37,8 @@ func TestCollisions(t *testing.T) {
 			s := r.submitWith(tc.key, tc.group, tc.body, tc.attributes)
 			v := s.admit()
 			assert.Equal(t, tc.want, kindOf(v))
-			assert.Equal(t, tc.want != kindGo, v.Reuse != verdict.NoReuse)
-			if v.Reuse != verdict.NoReuse {
+			assert.Equal(t, tc.want != kindGo, v.Reuse != verdict.ReuseNone)
+			if v.Reuse != verdict.ReuseNone {
 				assert.Equal(t, since, v.Known.Since, "when the first was sent")
 				assert.Equal(t, first.look(), v.Known)
 				assert.Zero(t, s.state(), "nothing is known of this event")
@@ -79,15 +79,15 @@ func TestAdmitAnyway(t *testing.T) {
 	r.pass(time.Second)
 	south := r.submitWith("k", "g", "b", "south")
 	require.Equal(t, kindOtherAttributes, kindOf(south.admit()))
-	assert.Equal(t, verdict.OtherAttributes, south.anyway().Reuse)
+	assert.Equal(t, verdict.ReuseOtherAttributes, south.anyway().Reuse)
 	assert.True(t, south.record(stored("m1")), "SQS took it for the first")
-	assert.Equal(t, verdict.Stored, south.state())
+	assert.Equal(t, verdict.StateStored, south.state())
 	assert.Equal(t, known.Since, south.look().Since, "SQS forgets the only message that it has")
 
 	other := r.submitWith("k", "g", "other", "north")
 	require.Equal(t, kindConflict, kindOf(other.admit()))
-	assert.Equal(t, verdict.OtherPayload, other.anyway().Reuse)
-	assert.Equal(t, verdict.InDoubt, other.state())
+	assert.Equal(t, verdict.ReuseOtherPayload, other.anyway().Reuse)
+	assert.Equal(t, verdict.StateInDoubt, other.state())
 	r.pass(time.Second)
 	assert.False(t, other.record(stored("m2")))
 
@@ -95,7 +95,7 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Equal(t, 3, r.Len(r.Now()))
 	for body, id := range map[string]string{"b": "m1", "other": "m2"} {
 		again := r.submitWith("k", "g", body, "north")
-		assert.Equal(t, verdict.Stored, again.goes().Known.State)
+		assert.Equal(t, verdict.StateStored, again.goes().Known.State)
 		assert.True(t, again.record(stored(id)))
 		assert.Equal(t, kindGo, kindOf(again.anyway()))
 		assert.True(t, again.record(stored(id)))
@@ -106,7 +106,7 @@ func TestAdmitAnyway(t *testing.T) {
 	// The record of the first event expires. The record of the other event remains.
 	r.until(known.ForgottenAt())
 	assert.Zero(t, first.look())
-	assert.Equal(t, verdict.Stored, other.state())
+	assert.Equal(t, verdict.StateStored, other.state())
 	assert.Equal(t, kindLateStored, kindOf(r.submitWith("k", "g", "other", "north").admit()))
 	r.pass(time.Hour)
 	assert.True(t, r.Sweep(r.Now()))
@@ -143,7 +143,7 @@ func TestAltered(t *testing.T) {
 	s.goes()
 	end := r.pass(time.Second)
 	assert.False(t, s.record(altered))
-	assert.Equal(t, verdict.Altered, s.state())
+	assert.Equal(t, verdict.StateAltered, s.state())
 	again := r.submitWith("k", "g", "b", "north")
 	for _, v := range []process.Judgement{s.admit(), again.admit(), again.anyway()} {
 		assert.Equal(t, kindAlteredBefore, kindOf(v))
@@ -168,13 +168,13 @@ func TestAltered(t *testing.T) {
 	// a resend of the event. The attempt therefore counts as not stored.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
-	assert.Equal(t, verdict.Clear, s.state())
+	assert.Equal(t, verdict.StateClear, s.state())
 	s.try(lost)
 	known = s.look()
 	s.try(alteredOther)
 	assert.Equal(t, known, s.look())
 	since = known.Since
 	s.try(altered)
-	assert.Equal(t, verdict.Altered, s.state())
+	assert.Equal(t, verdict.StateAltered, s.state())
 	assert.Equal(t, since, s.look().Since)
 }

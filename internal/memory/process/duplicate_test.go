@@ -38,14 +38,14 @@ func TestDuplicateByMessageID(t *testing.T) {
 	s.goes()
 	r.pass(time.Hour)
 	assert.True(t, s.record(stored("m2")))
-	assert.Equal(t, verdict.Stored, s.state())
+	assert.Equal(t, verdict.StateStored, s.state())
 
 	assert.False(t, r.submit("k2", "g", "b").try(stored("m2")), "of another event")
 
 	// An answer without a message ID proves nothing: the event stays in doubt.
 	s = r.submit("k3", "g", "b")
 	assert.False(t, s.try(stored("")))
-	assert.Equal(t, verdict.InDoubt, s.state())
+	assert.Equal(t, verdict.StateInDoubt, s.state())
 	assert.False(t, s.try(stored("")))
 }
 
@@ -66,7 +66,7 @@ func TestLostPlace(t *testing.T) {
 	known := other.look()
 	s.record(stored("m3"))
 	assert.Equal(t, known, other.look())
-	assert.Equal(t, verdict.Stored, s.state())
+	assert.Equal(t, verdict.StateStored, s.state())
 }
 
 // A stored event is sent again. The machine is suspended during this second attempt, which
@@ -104,18 +104,18 @@ func TestLateEndWithoutProof(t *testing.T) {
 		k := s.look()
 		switch meanwhile {
 		case "nothing", "clear":
-			assert.Equal(t, verdict.Stored, k.State, meanwhile)
+			assert.Equal(t, verdict.StateStored, k.State, meanwhile)
 			assert.Equal(t, first, k.Since, "the interval by which the attempt was judged")
 			assert.Equal(t, end.Add(span), k.ForgottenAt())
 		case "in doubt":
-			assert.Equal(t, verdict.Stored, k.State)
+			assert.Equal(t, verdict.StateStored, k.State)
 			assert.Equal(t, first, k.Since)
 			assert.Equal(t, since.Add(window.Request+span), k.ForgottenAt(), "the other may arrive later than this one")
 		case "under way":
 			assert.True(t, k.UnderWay)
 			r.pass(time.Second)
 			other.record(refused)
-			assert.Equal(t, verdict.InDoubt, s.state(), "the late one may be stored")
+			assert.Equal(t, verdict.StateInDoubt, s.state(), "the late one may be stored")
 			assert.Equal(t, r.Now().Add(window.Request+span), s.look().ForgottenAt())
 		case "stored":
 			assert.Equal(t, before.Since, k.Since)

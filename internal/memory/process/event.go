@@ -92,12 +92,12 @@ func (m *Memory) separateKey(e *Event) window.Key {
 func (f fingerprint) collision(earlier fingerprint) verdict.Reuse {
 	switch {
 	case f.same == earlier.same:
-		return verdict.OtherAttributes
+		return verdict.ReuseOtherAttributes
 	case f.body == earlier.body:
-		return verdict.OtherGroup
+		return verdict.ReuseOtherGroup
 	case f.payload == earlier.payload:
-		return verdict.OtherBody
+		return verdict.ReuseOtherBody
 	default:
-		return verdict.OtherPayload
+		return verdict.ReuseOtherPayload
 	}
 }

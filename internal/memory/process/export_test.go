@@ -27,10 +27,10 @@ func NewAt(o Options, c *Clocks) *Memory {
 	return New(o)
 }
 
-// KeptUntil returns k.keptUntil(). The result is zero if the State of k is Unknown or
-// Clear.
+// KeptUntil returns k.keptUntil(). The result is zero if the State of k is StateUnknown or
+// StateClear.
 func KeptUntil(k Known) Instant {
-	if k.State != verdict.InDoubt && k.State != verdict.Stored && k.State != verdict.Altered {
+	if k.State != verdict.StateInDoubt && k.State != verdict.StateStored && k.State != verdict.StateAltered {
 		return 0
 	}
 	return k.keptUntil()
@@ -52,6 +52,6 @@ func (m *Memory) Look(now Instant, ev *Event) Known {
 	return own.known(now)
 }
 
-// IsRetained reports whether the last judgement was Wait, because an earlier submission may
-// need the event's old record.
+// IsRetained reports whether the last judgement was KindWait, because an earlier submission
+// may need the event's old record.
 func (sub *Submission) IsRetained() bool { return sub.retained }

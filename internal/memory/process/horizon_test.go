@@ -46,7 +46,7 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			// The Memory still keeps the old record with the key k for the earlier
 			// submissions. A new submission must wait.
 			again := r.submit("k", "g", "b")
-			assert.Equal(t, verdict.Unknown, again.sub.Known.State)
+			assert.Equal(t, verdict.StateUnknown, again.sub.Known.State)
 			assert.Equal(t, kindRetained, kindOf(again.admit()))
 			assert.Equal(t, kindLateStored, kindOf(watcher.admit()))
 			r.pass(2 * time.Minute)
@@ -94,14 +94,14 @@ func TestOtherEventRightAfterASuspension(t *testing.T) {
 		r.pass(time.Second)
 	}
 	watcher.refresh()
-	assert.Equal(t, verdict.InDoubt, watcher.sub.Known.State)
+	assert.Equal(t, verdict.StateInDoubt, watcher.sub.Known.State)
 	assert.Equal(t, since, watcher.sub.Known.Since)
 	other.try(refused)
 	assert.False(t, other.sub.IsRetained())
 	other.release()
 	known, duplicate, _ := r.Conclude(r.Now(), &watcher.ev, &watcher.sub, true)
 	assert.False(t, duplicate)
-	assert.Equal(t, verdict.InDoubt, known.State)
+	assert.Equal(t, verdict.StateInDoubt, known.State)
 }
 
 // Two events, "b" and "other", have the same dedupe key. Event "b" got the record under this

@@ -35,7 +35,7 @@
 //	ev := m.Event(key, group, body, payload, attributes)
 //	m.Refresh(m.Now(), &ev, &s)            // at the start of the submission, and once a minute
 //	v := m.Admit(m.Now(), &ev, &s, false)  // before each attempt
-//	dup := m.Record(m.Now(), &ev, &s, ...) // after each attempt for which Admit returned Go
+//	dup := m.Record(m.Now(), &ev, &s, ...) // after each attempt for which Admit returned KindGo
 //	m.Release(m.Now(), &ev, &s)            // when the attempts of the submission have ended
 //	m.Leave()                              // once, when the outcome of the submission is reported
 package process
@@ -133,9 +133,9 @@ func (m *Memory) Wall(i Instant) time.Time {
 }
 
 // Conclude returns the current knowledge of the event. It is safe while another goroutine
-// calls Admit or Record. The result `retained` is true if the last judgement was Wait, because
-// an earlier submission may need the event's old record. The result `duplicate` is true if
-// SQS has stored the event, and one of these conditions holds:
+// calls Admit or Record. The result `retained` is true if the last judgement was KindWait,
+// because an earlier submission may need the event's old record. The result `duplicate` is
+// true if SQS has stored the event, and one of these conditions holds:
 //
 //   - SQS confirmed no attempt of this submission.
 //   - SQS confirmed an attempt of this submission, but Record reported a duplicate.
@@ -153,7 +153,7 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission, sent bool) (k
 		own.endCounted(now, &ended, false) // changes this copy of the record only
 	}
 	sub.updateKnown(m.expiryTime(now), own.known(now))
-	return sub.Known, sub.Known.State == verdict.Stored && !sub.storedIt, sub.retained
+	return sub.Known, sub.Known.State == verdict.StateStored && !sub.storedIt, sub.retained
 }
 
 // Refresh updates sub.Known, the submission's copy of the Memory's knowledge about the
@@ -179,13 +179,13 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt.
 //
-// With the Kind Go, the attempt has begun, and the event is in doubt unless it is already
+// With KindGo, the attempt has begun, and the event is in doubt unless it is already
 // stored. The caller must then call Record, even without a request. Any other Kind begins
 // no attempt.
 //
 // At any time, at most one attempt of an event is under way, apart from attempts of a stored
 // event. If Record was not called for the submission's last attempt, the attempt ends here
-// without proof. If an attempt of another submission is under way, the Kind is Wait: a
+// without proof. If an attempt of another submission is under way, the Kind is KindWait: a
 // caller that keeps message groups in order never meets this case.
 //
 // With the parameter `anyway`, Admit also admits an event whose dedupe key belongs to
@@ -197,7 +197,7 @@ func (m *Memory) Admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	defer m.mu.Unlock()
 	own, byKey := m.find(now, ev, sub)
 	v := m.judge(now, ev, sub, &own, &byKey, anyway)
-	if v.Kind != verdict.Go {
+	if v.Kind != verdict.KindGo {
 		return v
 	}
 	collides := !own.exists && byKey.exists
@@ -212,7 +212,7 @@ func (m *Memory) Admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	own.begin(now, &started)
 	if prior == 0 {
 		if err := m.put(now, ev, &own); err != nil {
-			v.Verdict = verdict.Verdict{Kind: verdict.Refuse, Err: ErrFull}
+			v.Verdict = verdict.Verdict{Kind: verdict.KindRefuse, Err: ErrFull}
 			return v
 		}
 		if collides {
@@ -250,23 +250,23 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, byKey *reco
 	sub.updateKnown(expiry, known)
 	sub.updateCollision(now, expiry, ev, own, byKey)
 	sub.retained = false
-	v := Judgement{verdict.Verdict{Kind: verdict.Go}, known}
-	if sub.reuse != verdict.NoReuse {
+	v := Judgement{verdict.Verdict{Kind: verdict.KindGo}, known}
+	if sub.reuse != verdict.ReuseNone {
 		v.Reuse, v.FirstSent = sub.reuse, m.Wall(sub.other.Since)
 	}
 	switch {
-	case known.State == verdict.Altered:
+	case known.State == verdict.StateAltered:
 		return late(known)
-	case sub.Known.isLate(now) && known.State == verdict.Stored:
+	case sub.Known.isLate(now) && known.State == verdict.StateStored:
 		return late(known)
 	case sub.Known.isLate(now):
 		return late(sub.Known) // it may include attempts that the Memory has forgotten
-	case v.Reuse != verdict.NoReuse && !anyway:
-		v.Kind, v.Known = verdict.Refuse, sub.other
+	case v.Reuse != verdict.ReuseNone && !anyway:
+		v.Kind, v.Known = verdict.KindRefuse, sub.other
 		return v
-	case !own.exists && byKey.exists && byKey.state() == verdict.Altered && byKey.value.body == ev.is.body:
+	case !own.exists && byKey.exists && byKey.state() == verdict.StateAltered && byKey.value.body == ev.is.body:
 		// SQS would drop this event as a duplicate of the changed message.
-		v.Kind, v.Known = verdict.Late, byKey.known(now)
+		v.Kind, v.Known = verdict.KindLate, byKey.known(now)
 		return v
 	case known.UnderWay:
 		return wait(known)
@@ -290,14 +290,15 @@ type Result struct {
 	Fate attempt.Fate
 
 	// Drops is used only if something changed the event on its way to SQS (Fate is
-	// Altered). It is true if SQS stored the changed message with the event's
+	// FateAltered). It is true if SQS stored the changed message with the event's
 	// deduplication ID: SQS then drops a resend of the event.
 	//
-	// If Drops is false, SQS would store a resend. The attempt then counts as NotStored.
+	// If Drops is false, SQS would store a resend. The attempt then counts as FateNotStored.
 	Drops bool
 
-	// MessageID and Sequence are SQS's message ID and sequence number if Fate is Stored.
-	// Without a message ID, the answer proves nothing, and the attempt counts as InDoubt.
+	// MessageID and Sequence are SQS's message ID and sequence number if Fate is FateStored.
+	// Without a message ID, the answer proves nothing, and the attempt counts as
+	// FateInDoubt.
 	MessageID, Sequence string
 
 	// Lead compares SQS's clock with this machine's wall clock. Zero means that the
@@ -322,8 +323,8 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		return false
 	}
 	id, number := m.hashOf(r.MessageID), parseSequence(r.Sequence)
-	if r.Fate == attempt.Stored && id == 0 {
-		r.Fate = attempt.InDoubt
+	if r.Fate == attempt.FateStored && id == 0 {
+		r.Fate = attempt.FateInDoubt
 	}
 	accepted, when := m.accepted(now, sub, number, r.Lead)
 	m.mu.Lock()
@@ -331,7 +332,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 	own, byKey := m.find(now, ev, sub)
 	changed := true
 	switch {
-	case r.Fate == attempt.Stored:
+	case r.Fate == attempt.FateStored:
 		duplicate = when == earlierTime && m.options.AcceptTimes || number.isNotAfter(sub.groupHighest) ||
 			id == sub.priorID || id == own.messageID() || id == byKey.messageID()
 		switch isNew := own.messageID() == 0; {
@@ -348,12 +349,12 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 			own.firstStart = min(own.firstStart, accepted)
 		}
 		m.numbers.raise(ev.group, number)
-	case r.Fate == attempt.Altered && r.Drops:
+	case r.Fate == attempt.FateAltered && r.Drops:
 		changed = own.alter(now, sub)
 	case own.hasAttempt(sub):
-		own.endCounted(now, sub, r.Fate == attempt.InDoubt)
+		own.endCounted(now, sub, r.Fate == attempt.FateInDoubt)
 	default:
-		changed = r.Fate == attempt.InDoubt && own.endUnproven(now, sub)
+		changed = r.Fate == attempt.FateInDoubt && own.endUnproven(now, sub)
 	}
 	if changed {
 		m.keep(now, ev, &own, &byKey)
@@ -362,7 +363,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		sub.Known = own.known(now)
 	} else if sub.recordStart == sub.began {
 		// Neither this attempt nor an earlier attempt can have stored the event. The
-		// event's State is Unknown again.
+		// event's State is StateUnknown again.
 		sub.Known = Known{}
 	}
 	sub.began, sub.counted = 0, false
@@ -451,7 +452,7 @@ func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	sub.mayFree = false
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if own, _ := m.find(now, ev, sub); own.state() == verdict.Clear {
+	if own, _ := m.find(now, ev, sub); own.state() == verdict.StateClear {
 		m.sent.Delete(own.key)
 	}
 }

@@ -85,14 +85,14 @@ func (s *submission) goes() process.Judgement {
 }
 
 func stored(id string, sequence ...string) process.Result {
-	return process.Result{Fate: attempt.Stored, MessageID: id, Sequence: strings.Join(sequence, "")}
+	return process.Result{Fate: attempt.FateStored, MessageID: id, Sequence: strings.Join(sequence, "")}
 }
 
 var (
-	lost         = process.Result{Fate: attempt.InDoubt}
-	refused      = process.Result{Fate: attempt.NotStored}
-	altered      = process.Result{Fate: attempt.Altered, Drops: true}
-	alteredOther = process.Result{Fate: attempt.Altered}
+	lost         = process.Result{Fate: attempt.FateInDoubt}
+	refused      = process.Result{Fate: attempt.FateNotStored}
+	altered      = process.Result{Fate: attempt.FateAltered, Drops: true}
+	alteredOther = process.Result{Fate: attempt.FateAltered}
 )
 
 // try makes one attempt that takes one second and ends with r.
@@ -119,7 +119,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	v := s.goes()
 	assert.Zero(t, v.Known, "what was known before")
 	k := s.look()
-	assert.Equal(t, verdict.InDoubt, k.State)
+	assert.Equal(t, verdict.StateInDoubt, k.State)
 	assert.True(t, k.UnderWay)
 	assert.Equal(t, t0, k.Since)
 	assert.Equal(t, t0.Add(window.LastStart), k.ResendBefore())
@@ -127,7 +127,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 
 	r.pass(time.Second)
 	s.record(refused)
-	assert.Equal(t, verdict.Clear, s.state())
+	assert.Equal(t, verdict.StateClear, s.state())
 	assert.Zero(t, s.look().ForgottenAt())
 
 	t1 := r.pass(time.Second)
@@ -137,7 +137,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	s.record(lost)
 	end := t1.Add(window.Request) // latest instant at which the attempt may arrive at SQS
 	k = s.look()
-	assert.Equal(t, verdict.InDoubt, k.State)
+	assert.Equal(t, verdict.StateInDoubt, k.State)
 	assert.False(t, k.UnderWay)
 	assert.Equal(t, t1, k.Since)
 	assert.Equal(t, end.Add(span), k.ForgottenAt())
@@ -156,7 +156,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	end = r.pass(time.Second)
 	assert.False(t, s.record(stored("m1")))
 	k = s.look()
-	assert.Equal(t, verdict.Stored, k.State)
+	assert.Equal(t, verdict.StateStored, k.State)
 	assert.Equal(t, t1, k.Since)
 	assert.Equal(t, end.Add(span), k.ForgottenAt())
 	s.release()
@@ -188,7 +188,7 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		r.pass(1)
 		inside := r.submit("k", "g", "b")
 		for _, s := range []*submission{s, again, inside} {
-			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: known}, s.admit())
+			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.KindLate}, Known: known}, s.admit())
 		}
 		r.until(known.ForgottenAt() - 1)
 		last := r.submit("k", "g", "b")
@@ -196,11 +196,11 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		r.pass(1)
 		assert.Zero(t, s.look(), "SQS has surely forgotten it")
 		for _, s := range []*submission{s, again, inside, last} {
-			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: known}, s.admit(), "it was submitted inside the interval")
+			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.KindLate}, Known: known}, s.admit(), "it was submitted inside the interval")
 		}
 		assert.Zero(t, r.submit("k", "g", "b").goes().Known, "it is submitted after the interval")
 		for _, s := range []*submission{s, again, inside, last} {
-			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: known}, s.admit(), "another interval changes nothing")
+			assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.KindLate}, Known: known}, s.admit(), "another interval changes nothing")
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestReleaseFreesWhatIsClear(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result
 		want   verdict.State
-	}{{refused, verdict.Unknown}, {alteredOther, verdict.Unknown}, {lost, verdict.InDoubt}, {stored("m"), verdict.Stored}, {altered, verdict.Altered}} {
+	}{{refused, verdict.StateUnknown}, {alteredOther, verdict.StateUnknown}, {lost, verdict.StateInDoubt}, {stored("m"), verdict.StateStored}, {altered, verdict.StateAltered}} {
 		s := r.submit("k"+fmt.Sprint(tc.want), "g", "b")
 		s.try(tc.result)
 		s.release()
@@ -221,14 +221,14 @@ func TestReleaseFreesWhatIsClear(t *testing.T) {
 	opened := r.submit("k", "g", "b")
 	opened.try(refused)
 	never.release()
-	assert.Equal(t, verdict.Clear, opened.state(), "it is another submission's")
+	assert.Equal(t, verdict.StateClear, opened.state(), "it is another submission's")
 	opened.release()
 	opened.release()
 	require.Zero(t, opened.state())
 	other := r.submit("k", "g", "other")
 	other.try(refused)
 	opened.release()
-	assert.Equal(t, verdict.Clear, other.state())
+	assert.Equal(t, verdict.StateClear, other.state())
 }
 
 func TestFullMemoryRefuses(t *testing.T) {
@@ -242,8 +242,8 @@ func TestFullMemoryRefuses(t *testing.T) {
 	assert.Equal(t, before, c.sub, "nothing has changed")
 	assert.False(t, c.record(stored("m3")))
 	c.release()
-	assert.Equal(t, verdict.Stored, a.state())
-	assert.Equal(t, verdict.InDoubt, b.state())
+	assert.Equal(t, verdict.StateStored, a.state())
+	assert.Equal(t, verdict.StateInDoubt, b.state())
 	assert.Equal(t, kindGo, kindOf(r.submit("a", "g", "a").admit()), "a known event needs no room")
 	b.record(refused)
 	assert.Equal(t, kindFull, kindOf(c.admit()))
@@ -267,7 +267,7 @@ func TestSweepLenAndClose(t *testing.T) {
 	r.until(all[49].look().ForgottenAt())
 	assert.False(t, r.Sweep(r.Now()))
 	assert.Equal(t, 50, r.Len(r.Now()))
-	assert.Equal(t, verdict.Stored, all[50].state())
+	assert.Equal(t, verdict.StateStored, all[50].state())
 	r.until(all[99].look().ForgottenAt() - 1)
 	assert.False(t, r.Sweep(r.Now()))
 	r.pass(1)
@@ -296,16 +296,16 @@ const (
 
 func kindOf(v process.Judgement) string {
 	switch v.Kind {
-	case verdict.Go:
+	case verdict.KindGo:
 		return kindGo
-	case verdict.Wait:
+	case verdict.KindWait:
 		return kindRetained
-	case verdict.Late:
+	case verdict.KindLate:
 		return "late, " + v.Known.State.Fate().String()
-	case verdict.Refuse:
+	case verdict.KindRefuse:
 		return map[verdict.Reuse]string{
-			verdict.NoReuse: kindFull, verdict.OtherPayload: kindConflict, verdict.OtherBody: kindDrift,
-			verdict.OtherGroup: kindOtherGroup, verdict.OtherAttributes: kindOtherAttributes,
+			verdict.ReuseNone: kindFull, verdict.ReuseOtherPayload: kindConflict, verdict.ReuseOtherBody: kindDrift,
+			verdict.ReuseOtherGroup: kindOtherGroup, verdict.ReuseOtherAttributes: kindOtherAttributes,
 		}[v.Reuse]
 	default:
 		return "nothing"

@@ -121,17 +121,17 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			wall := mem.Wall(now).Add(r.Lead.Most) // latest possible time on SQS's clock
 			switch choose(10) {
 			case 0, 1:
-				r.Fate = attempt.NotStored
+				r.Fate = attempt.FateNotStored
 			case 2, 3, 4:
 			case 5:
-				r.Fate, r.Drops = attempt.Altered, choose(2) == 0
+				r.Fate, r.Drops = attempt.FateAltered, choose(2) == 0
 			default:
 				id := max(ids-choose(6), 0)
 				if choose(2) == 0 {
 					ids++
 					id = ids
 				}
-				r.Fate, r.MessageID = attempt.Stored, fmt.Sprint("m", id)
+				r.Fate, r.MessageID = attempt.FateStored, fmt.Sprint("m", id)
 				if choose(4) > 0 {
 					ms = wall.Add(-time.Duration(choose(40)) * 10 * time.Second).UnixMilli()
 					r.Sequence = sequenceAt(time.UnixMilli(ms), 0)

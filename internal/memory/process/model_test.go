@@ -38,9 +38,9 @@ type history struct {
 	message
 	tries []*try
 
-	state verdict.State // Stored or Altered, else Unknown (see tries)
+	state verdict.State // StateStored or StateAltered, else StateUnknown (see tries)
 	id    string        // message ID
-	// In the states Stored and Altered, firstStart is the start of the first attempt that
+	// In StateStored and StateAltered, firstStart is the start of the first attempt that
 	// may have stored the message, or an earlier time at which SQS may have accepted it.
 	// lastEnd is the end of the last such attempt. If SQS has refused every attempt,
 	// firstStart is the start of the last attempt.
@@ -66,7 +66,7 @@ type known struct {
 	state       verdict.State
 	underWay    bool
 	since, over process.Instant
-	kept        process.Instant // result of KeptUntil; zero in the states Unknown and Clear
+	kept        process.Instant // result of KeptUntil; zero in StateUnknown and StateClear
 }
 
 func knownOf(k process.Known) known {
@@ -77,10 +77,10 @@ func (h *history) known(now process.Instant) known {
 	switch {
 	case h == nil:
 		return known{}
-	case h.state != verdict.Unknown:
+	case h.state != verdict.StateUnknown:
 		return known{h.state, false, h.firstStart, h.lastEnd.Add(span), h.firstStart.Add(span)}
 	}
-	k := known{state: verdict.Clear, since: h.firstStart}
+	k := known{state: verdict.StateClear, since: h.firstStart}
 	var end process.Instant
 	lost, running := false, false
 	for _, t := range h.tries {
@@ -95,12 +95,12 @@ func (h *history) known(now process.Instant) known {
 	}
 	switch {
 	case running:
-		k.state, k.underWay, k.over, k.kept = verdict.InDoubt, true, now.Add(window.Request+span), now.Add(span)
+		k.state, k.underWay, k.over, k.kept = verdict.StateInDoubt, true, now.Add(window.Request+span), now.Add(span)
 		if lost {
 			k.kept = k.since.Add(span)
 		}
 	case lost:
-		k.state, k.over, k.kept = verdict.InDoubt, end.Add(span), end.Add(span)
+		k.state, k.over, k.kept = verdict.StateInDoubt, end.Add(span), end.Add(span)
 	}
 	return k
 }
@@ -112,7 +112,7 @@ func (h *history) live(now process.Instant) bool {
 		return false
 	}
 	k := h.known(now)
-	return k.state == verdict.Clear || now < k.over
+	return k.state == verdict.StateClear || now < k.over
 }
 
 func (m *model) at(now process.Instant, s slot) *history {
@@ -128,7 +128,7 @@ func (m *model) at(now process.Instant, s slot) *history {
 func (m *model) find(now, made process.Instant, msg message) (own, byKey *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
-		if h := m.at(from, s); h != nil && (h.state != verdict.Altered || h.live(now)) {
+		if h := m.at(from, s); h != nil && (h.state != verdict.StateAltered || h.live(now)) {
 			return h
 		}
 		return nil
@@ -172,7 +172,7 @@ type rival struct {
 	known known
 }
 
-func doubtful(s verdict.State) bool { return s == verdict.InDoubt || s == verdict.Stored }
+func doubtful(s verdict.State) bool { return s == verdict.StateInDoubt || s == verdict.StateStored }
 
 func (a *actor) capture(now, horizon process.Instant, own, byKey *history) {
 	switch {
@@ -182,8 +182,8 @@ func (a *actor) capture(now, horizon process.Instant, own, byKey *history) {
 		a.rival = rival{}
 	}
 	k := own.known(now)
-	if doubtful(a.known.state) && (k.state == verdict.Unknown || k.since != a.known.since) {
-		if horizon >= a.known.kept || a.known.state == verdict.Stored && k.state != verdict.Stored {
+	if doubtful(a.known.state) && (k.state == verdict.StateUnknown || k.since != a.known.since) {
+		if horizon >= a.known.kept || a.known.state == verdict.StateStored && k.state != verdict.StateStored {
 			return
 		}
 	}
@@ -212,19 +212,19 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 	a.capture(now, m.horizon(now), own, byKey)
 	s := slot{key: a.key}
 	switch {
-	case k.state == verdict.Altered:
+	case k.state == verdict.StateAltered:
 		return kindAlteredBefore, k
 	case doubtful(a.known.state) && now > a.known.since.Add(window.LastStart):
 		switch {
-		case k.state == verdict.Stored:
+		case k.state == verdict.StateStored:
 			return kindLateStored, k
-		case a.known.state == verdict.Stored:
+		case a.known.state == verdict.StateStored:
 			return kindLateStored, a.known
 		}
 		return kindLateInDoubt, a.known
 	case a.rival.kind != "" && !anyway:
 		return a.rival.kind, a.rival.known
-	case own == nil && byKey != nil && byKey.state == verdict.Altered && byKey.body == a.body:
+	case own == nil && byKey != nil && byKey.state == verdict.StateAltered && byKey.body == a.body:
 		return kindAlteredBefore, byKey.known(now)
 	case k.underWay:
 		return kindRetained, k
@@ -247,16 +247,16 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 	}
 	if a.first == 0 {
 		a.first, a.groupHighest = now, m.highest[a.group]
-		if own.state == verdict.Stored {
+		if own.state == verdict.StateStored {
 			a.prior = own.id
-		} else if s.separate != (message{}) && byKey.state == verdict.Stored {
+		} else if s.separate != (message{}) && byKey.state == verdict.StateStored {
 			a.prior = byKey.id
 		}
 	}
 	m.step++
 	a.try = &try{start: now, startStep: m.step, of: own}
-	if own.state != verdict.Stored {
-		if k.state == verdict.Unknown || k.state == verdict.Clear {
+	if own.state != verdict.StateStored {
+		if k.state == verdict.StateUnknown || k.state == verdict.StateClear {
 			a.opened = own
 		}
 		a.try.counted = true
@@ -279,10 +279,10 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 	since := h.known(now).since
 	t.end, t.endStep = now, m.step
 	switch {
-	case r.Fate == attempt.Stored:
+	case r.Fate == attempt.FateStored:
 		apart := ms - a.groupHighest
-		duplicate = r.MessageID == a.prior || h.state == verdict.Stored && r.MessageID == h.id ||
-			byKey != nil && byKey.state == verdict.Stored && byKey.id == r.MessageID ||
+		duplicate = r.MessageID == a.prior || h.state == verdict.StateStored && r.MessageID == h.id ||
+			byKey != nil && byKey.state == verdict.StateStored && byKey.id == r.MessageID ||
 			ms != 0 && a.groupHighest != 0 && apart <= 0 && -apart < span.Milliseconds()
 		if m.trust && ms != 0 {
 			at := time.UnixMilli(ms)
@@ -291,7 +291,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			contradicts := !at.Before(began.Add(machine-window.Slack)) && at.Before(wall.Add(machine+window.Slack))
 			duplicate = duplicate || at.Before(began.Add(-window.Slack-(r.Lead.Most-r.Lead.Least))) && at.After(wall.Add(-span)) && !contradicts
 		}
-		known := h.state == verdict.Stored
+		known := h.state == verdict.StateStored
 		switch {
 		case known && h.id == r.MessageID:
 		case known && duplicate:
@@ -301,7 +301,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			if t.counted {
 				h.firstStart = t.since
 			}
-		case h.state == verdict.Altered:
+		case h.state == verdict.StateAltered:
 			h.lastEnd = now
 		default:
 			h.firstStart, h.lastEnd = since, now
@@ -309,7 +309,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		at, began := time.UnixMilli(ms), wall.Add(a.first.Sub(now))
 		ago := wall.Sub(at)
 		switch {
-		case duplicate && !known && byKey != nil && byKey.state == verdict.Stored && byKey.id == r.MessageID:
+		case duplicate && !known && byKey != nil && byKey.state == verdict.StateStored && byKey.id == r.MessageID:
 			// The answer has the message ID of the event byKey, which has the same dedupe
 			// key: SQS dropped this event as a duplicate of that event. SQS will forget
 			// both at the same time.
@@ -323,18 +323,18 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			// copy, and accepted that copy at most one interval ago.
 			h.firstStart = min(h.firstStart, now.Add(-window.Interval))
 		}
-		h.state, h.id, h.tries = verdict.Stored, r.MessageID, nil
+		h.state, h.id, h.tries = verdict.StateStored, r.MessageID, nil
 		m.highest[a.group] = max(m.highest[a.group], ms)
-	case h.state == verdict.Stored:
-	case r.Fate == attempt.Altered && r.Drops:
-		if h.state != verdict.Altered {
+	case h.state == verdict.StateStored:
+	case r.Fate == attempt.FateAltered && r.Drops:
+		if h.state != verdict.StateAltered {
 			h.firstStart = since
 		}
-		h.state, h.lastEnd, h.tries = verdict.Altered, now, nil
-	case h.state == verdict.Altered:
+		h.state, h.lastEnd, h.tries = verdict.StateAltered, now, nil
+	case h.state == verdict.StateAltered:
 	default:
-		t.lost = r.Fate == attempt.InDoubt
-		if h.known(now).state == verdict.Clear {
+		t.lost = r.Fate == attempt.FateInDoubt
+		if h.known(now).state == verdict.StateClear {
 			a.opened, h.firstStart, h.tries = h, since, nil
 		}
 	}
@@ -346,7 +346,7 @@ func (m *model) release(now process.Instant, a *actor) {
 	if a.opened == nil {
 		return
 	}
-	if own, _ := m.find(now, a.made, a.message); own != nil && own.known(now).state == verdict.Clear {
+	if own, _ := m.find(now, a.made, a.message); own != nil && own.known(now).state == verdict.StateClear {
 		maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return h == own })
 	}
 }

@@ -19,10 +19,10 @@ type remembered struct {
 
 // summary encodes the state of an event in 64 bits:
 //
-//   - Stored: storedFlag, and a hash of SQS's message ID.
-//   - Altered: the constant `altered`.
-//   - InDoubt: the flags `underWay` and `unproven`, at least one of them.
-//   - Clear: zero.
+//   - StateStored: storedFlag, and a hash of SQS's message ID.
+//   - StateAltered: the constant `altered`.
+//   - StateInDoubt: the flags `underWay` and `unproven`, at least one of them.
+//   - StateClear: zero.
 type summary uint64
 
 const (
@@ -53,13 +53,13 @@ func (a summary) isUnderWay() bool { return a&storedFlag == 0 && a&underWay != 0
 func (a summary) state() verdict.State {
 	switch {
 	case a&storedFlag != 0:
-		return verdict.Stored
+		return verdict.StateStored
 	case a == altered:
-		return verdict.Altered
+		return verdict.StateAltered
 	case a == 0:
-		return verdict.Clear
+		return verdict.StateClear
 	default:
-		return verdict.InDoubt
+		return verdict.StateInDoubt
 	}
 }
 
@@ -71,12 +71,12 @@ type record struct {
 	at     window.Hint // position of the record in Memory.sent
 
 	// firstStart is the start of the first attempt that may have stored the event in SQS, or
-	// an earlier time at which SQS may have accepted the event (see Memory.Record). In the
-	// State Clear, it is the start of a refused attempt.
+	// an earlier time at which SQS may have accepted the event (see Memory.Record). In
+	// StateClear, it is the start of a refused attempt.
 	firstStart Instant
 
 	// lastEnd is the latest instant at which an attempt may have stored the event in SQS.
-	// It is zero in the State Clear, and in the State InDoubt while an attempt is under
+	// It is zero in StateClear, and in StateInDoubt while an attempt is under
 	// way.
 	lastEnd Instant
 
@@ -85,21 +85,21 @@ type record struct {
 
 func (r *record) state() verdict.State {
 	if !r.exists {
-		return verdict.Unknown
+		return verdict.StateUnknown
 	}
 	return r.value.summary.state()
 }
 
 func (r *record) known(now Instant) Known {
 	k := Known{State: r.state()}
-	if k.State == verdict.Unknown {
+	if k.State == verdict.StateUnknown {
 		return k
 	}
 	k.Since = r.firstStart
 	k.UnderWay = r.value.summary.isUnderWay()
 	k.otherUnproven = k.UnderWay && r.value.summary&unproven != 0
 	switch {
-	case k.State == verdict.Clear:
+	case k.State == verdict.StateClear:
 	case r.lastEnd == 0:
 		k.forgottenAt = now.Add(window.Request + memorySpan)
 	default:
@@ -110,7 +110,7 @@ func (r *record) known(now Instant) Known {
 
 // messageID returns the hash of the message ID if the event is stored, or zero.
 func (r *record) messageID() summary {
-	if r.state() != verdict.Stored {
+	if r.state() != verdict.StateStored {
 		return 0
 	}
 	return r.value.summary
@@ -121,10 +121,10 @@ func (r *record) messageID() summary {
 func (r *record) begin(now Instant, sub *Submission) {
 	sub.began, sub.counted, sub.recordEnd, sub.storedID = now, true, 0, r.messageID()
 	switch r.state() {
-	case verdict.Stored:
+	case verdict.StateStored:
 		sub.recordStart, sub.counted = r.firstStart, false
 		return
-	case verdict.InDoubt:
+	case verdict.StateInDoubt:
 		sub.recordEnd = r.lastEnd
 	default:
 		sub.mayFree = true
@@ -176,7 +176,7 @@ func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Hint) reco
 		r.lastEnd = instantOf(w.To)
 	}
 	// SQS has forgotten the changed message, so it would now store the event.
-	if r.state() == verdict.Altered && now >= r.lastEnd.Add(memorySpan) {
+	if r.state() == verdict.StateAltered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
 	return r
@@ -245,7 +245,7 @@ func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate boo
 // alter records that SQS stored a changed message in place of the event. If an earlier
 // answer proves that SQS has the event itself, alter changes nothing and returns false.
 func (r *record) alter(now Instant, sub *Submission) bool {
-	if r.state() == verdict.Stored {
+	if r.state() == verdict.StateStored {
 		return false
 	}
 	start := sub.recordStart
@@ -262,16 +262,16 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 // record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
-	case verdict.Stored:
+	case verdict.StateStored:
 		if now <= sub.began.Add(window.Request) {
 			// SQS still remembered the stored event, so it dropped this attempt as a
 			// duplicate.
 			return false
 		}
 		r.lastEnd = max(r.lastEnd, now)
-	case verdict.Altered:
+	case verdict.StateAltered:
 		return false
-	case verdict.InDoubt:
+	case verdict.StateInDoubt:
 		if r.value.summary.isUnderWay() {
 			r.value.summary |= unproven
 			return true
@@ -280,7 +280,7 @@ func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	default: // the record expired during the attempt
 		r.exists, r.firstStart, r.lastEnd, r.value.summary = true, sub.recordStart, sub.arrivesBy(now), unproven
 	}
-	if r.state() == verdict.InDoubt && sub.storedID != 0 {
+	if r.state() == verdict.StateInDoubt && sub.storedID != 0 {
 		r.value.summary = sub.storedID
 	}
 	return true

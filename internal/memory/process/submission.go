@@ -48,7 +48,7 @@ type Submission struct {
 	// event was already stored.
 	counted bool
 
-	// retained is true if the last judgement was Wait, because an earlier submission may
+	// retained is true if the last judgement was KindWait, because an earlier submission may
 	// need the event's old record.
 	retained bool
 
@@ -71,8 +71,8 @@ func (sub *Submission) updateKnown(expiry Instant, k Known) {
 	was := sub.Known
 	switch {
 	case !mayBeStored(was.State):
-	case k.State != verdict.Unknown && k.Since == was.Since:
-	case was.State == verdict.Stored && k.State != verdict.Stored:
+	case k.State != verdict.StateUnknown && k.Since == was.Since:
+	case was.State == verdict.StateStored && k.State != verdict.StateStored:
 		return
 	case expiry >= was.keptUntil():
 		// The record may have expired, so its absence does not prove that SQS refused the
@@ -94,7 +94,7 @@ func (sub *Submission) updateCollision(now, expiry Instant, ev *Event, own, byKe
 		// its own record; SQS does not have the other message unchanged (mayBeStored); or
 		// the other message's record is gone before keptUntil. The Memory frees a record
 		// that early only if SQS refused the message.
-		sub.reuse, sub.other = verdict.NoReuse, Known{}
+		sub.reuse, sub.other = verdict.ReuseNone, Known{}
 	}
 }
 

@@ -19,7 +19,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	first := r.submit("k", "g", "b")
 	first.goes()
 	watcher := r.submit("k", "g", "b")
-	assert.Equal(t, verdict.InDoubt, watcher.sub.Known.State)
+	assert.Equal(t, verdict.StateInDoubt, watcher.sub.Known.State)
 	since := r.Now()
 	r.pass(time.Second)
 	first.record(refused)
@@ -27,7 +27,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	r.until(since.Add(span - 1))
 	watcher.goes()
 	watcher.record(refused)
-	assert.Equal(t, verdict.Clear, watcher.sub.Known.State)
+	assert.Equal(t, verdict.StateClear, watcher.sub.Known.State)
 	watcher.release()
 
 	// The same, but the watcher calls Admit one nanosecond later. The record may have
@@ -95,7 +95,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 }
 
 // An attempt of the submission gets no answer, so SQS may have stored the event. The Memory
-// forgets the attempt after some minutes, but the submission must stay InDoubt.
+// forgets the attempt after some minutes, but the submission must stay StateInDoubt.
 func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -103,7 +103,7 @@ func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	k := s.look()
 	r.pass(time.Hour)
 	assert.Zero(t, s.look())
-	assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.Late}, Known: k}, s.admit())
+	assert.Equal(t, process.Judgement{Verdict: verdict.Verdict{Kind: verdict.KindLate}, Known: k}, s.admit())
 	s.refresh()
 	assert.Equal(t, k, s.sub.Known)
 }
@@ -113,7 +113,7 @@ func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
 	s := r.submit("k", "g", "b")
 	s.goes()
 	r.clocks.Asleep += time.Hour
-	assert.Equal(t, verdict.InDoubt, s.state())
+	assert.Equal(t, verdict.StateInDoubt, s.state())
 	end := r.Now()
 	s.record(stored("m1"))
 	assert.Equal(t, end.Add(span), s.look().ForgottenAt())
@@ -134,9 +134,9 @@ func TestCopies(t *testing.T) {
 	a.record(refused)
 	b.goes()
 	a.release()
-	assert.Equal(t, verdict.InDoubt, a.state(), "the other copy is under way")
+	assert.Equal(t, verdict.StateInDoubt, a.state(), "the other copy is under way")
 	b.record(refused)
-	assert.Equal(t, verdict.Clear, b.state())
+	assert.Equal(t, verdict.StateClear, b.state())
 	b.release()
 	assert.Zero(t, b.look(), "the last one frees the record")
 	assert.Zero(t, r.Len(r.Now()))
@@ -151,7 +151,7 @@ func TestCopies(t *testing.T) {
 	assert.True(t, b.look().UnderWay)
 	r.pass(time.Second)
 	b.record(refused)
-	assert.Equal(t, verdict.InDoubt, b.state())
+	assert.Equal(t, verdict.StateInDoubt, b.state())
 	assert.Equal(t, end.Add(span), b.look().ForgottenAt())
 
 	// The submission does not record the end of its first attempt: the attempt is in doubt.
@@ -162,7 +162,7 @@ func TestCopies(t *testing.T) {
 	a.goes()
 	r.pass(time.Second)
 	a.record(refused)
-	assert.Equal(t, verdict.InDoubt, a.state())
+	assert.Equal(t, verdict.StateInDoubt, a.state())
 	assert.Equal(t, end.Add(window.Request-time.Second+span), a.look().ForgottenAt())
 
 	// The submission ends without a record of its attempt: another submission may go on.
@@ -174,7 +174,7 @@ func TestCopies(t *testing.T) {
 	b = r.submit("k", "g", "b")
 	b.goes()
 	b.record(refused)
-	assert.Equal(t, verdict.InDoubt, b.state())
+	assert.Equal(t, verdict.StateInDoubt, b.state())
 
 	// Attempts of a stored event may overlap. The event stays stored.
 	r.pass(time.Hour)
@@ -184,7 +184,7 @@ func TestCopies(t *testing.T) {
 		a.goes()
 		b.goes()
 		b.record(result)
-		assert.Equal(t, verdict.Stored, b.state())
+		assert.Equal(t, verdict.StateStored, b.state())
 	}
 	b.goes()
 	assert.True(t, b.record(stored("m1")), "the other copy was first")
@@ -195,22 +195,22 @@ func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
 	k, duplicate, _ := r.Conclude(r.Now(), &s.ev, &s.sub, true)
-	assert.Equal(t, verdict.Unknown, k.State)
+	assert.Equal(t, verdict.StateUnknown, k.State)
 	assert.False(t, duplicate)
 	assert.Zero(t, r.Len(r.Now()), "nothing is remembered of it")
 
 	s = r.submit("k", "g", "b")
 	s.goes()
 	k, _, _ = r.Conclude(r.Now(), &s.ev, &s.sub, true)
-	assert.Equal(t, verdict.InDoubt, k.State, "the request is under way")
+	assert.Equal(t, verdict.StateInDoubt, k.State, "the request is under way")
 
 	s = r.submit("k2", "g", "b")
 	s.try(stored("m1"))
 	k, duplicate, _ = r.Conclude(r.Now(), &s.ev, &s.sub, true)
-	assert.Equal(t, verdict.Stored, k.State)
+	assert.Equal(t, verdict.StateStored, k.State)
 	assert.False(t, duplicate, "it stored the event itself")
 	again := r.submit("k2", "g", "b")
 	k, duplicate, _ = r.Conclude(r.Now(), &again.ev, &again.sub, true)
-	assert.Equal(t, verdict.Stored, k.State)
+	assert.Equal(t, verdict.StateStored, k.State)
 	assert.True(t, duplicate)
 }

@@ -15,17 +15,17 @@ import (
 // LookUp reads the records of events from the store, in one call, and claims nothing. It
 // sets verdicts[i] for claims[i]. The Kind is one of these:
 //
-//   - Known: SQS stored the event. Claim.Known has the result.
-//   - Adopt: the record has other bytes or another group. Call Claim.Adopt.
-//   - Refuse with Reuse: the key belongs to another event.
-//   - Wait: the recorded message is damaged, or has changed again after maxAdoptions
-//     calls of Adopt. With FailOpen, a damaged message gives Go.
-//   - None: anything else, for example no answer from the store.
+//   - KindKnown: SQS stored the event. Claim.Known has the result.
+//   - KindAdopt: the record has other bytes or another group. Call Claim.Adopt.
+//   - KindRefuse with Reuse: the key belongs to another event.
+//   - KindWait: the recorded message is damaged, or has changed again after maxAdoptions
+//     calls of Adopt. With FailOpen, a damaged message gives KindGo.
+//   - KindNone: anything else, for example no answer from the store.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, verdicts []verdict.Verdict) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
-		if verdicts[i] = c.pending(k); verdicts[i].Kind == verdict.None {
+		if verdicts[i] = c.pending(k); verdicts[i].Kind == verdict.KindNone {
 			keys, asked = append(keys, k.request.Key), append(asked, i)
 		}
 	}
@@ -94,11 +94,11 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
-		if verdicts[i] = c.pending(k); verdicts[i].Kind == verdict.None {
+		if verdicts[i] = c.pending(k); verdicts[i].Kind == verdict.KindNone {
 			verdicts[i] = c.takePrepared(k)
 			c.reportDriftOnce(k, &verdicts[i])
 		}
-		if verdicts[i].Kind == verdict.None {
+		if verdicts[i].Kind == verdict.KindNone {
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
@@ -166,9 +166,9 @@ var errUnused = errors.New("the claim must begin again, because the store's earl
 // The next Ask of an event makes no store call in two cases:
 //
 //   - The claim is granted, and the rest of the lease is long enough for an attempt. Ask
-//     returns Granted.
+//     returns KindGo.
 //   - The store has recorded other bytes or another group than the claim has. Ask returns
-//     Adopt, and the caller must first call Claim.Adopt.
+//     KindAdopt, and the caller must first call Claim.Adopt.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -197,7 +197,7 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 		v := c.judge(k, begin, outcomes[i])
 		if outcomes[i].Decision.Granted() {
 			c.counts.add(outcomes[i])
-			k.prepared = v.Kind == verdict.Go
+			k.prepared = v.Kind == verdict.KindGo
 		}
 	}
 }
@@ -208,13 +208,13 @@ func (c *Claimant) takePrepared(k *Claim) verdict.Verdict {
 	// The recorded message may have been sent. Do not send another, even with FailOpen:
 	// SQS might store both.
 	if k.recordMessage != nil {
-		return verdict.Verdict{Kind: verdict.Adopt, Drift: true}
+		return verdict.Verdict{Kind: verdict.KindAdopt, Drift: true}
 	}
 	if !k.prepared {
 		return verdict.Verdict{}
 	}
 	k.prepared = false
-	if v := c.grant(k); v.Kind == verdict.Go {
+	if v := c.grant(k); v.Kind == verdict.KindGo {
 		return v
 	}
 	return verdict.Verdict{}
@@ -334,17 +334,17 @@ func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Dec
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the verdict for a claim after an error of the store: Refuse if the
-// claim is invalid. After any other error, the verdict is Go if Options.FailOpen is
-// true, and Wait if it is false.
+// failed returns the verdict for a claim after an error of the store: KindRefuse if the
+// claim is invalid. After any other error, the verdict is KindGo if Options.FailOpen is
+// true, and KindWait if it is false.
 func (c *Claimant) failed(k *Claim, err error) verdict.Verdict {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {
-		return verdict.Verdict{Kind: verdict.Refuse, Err: err}
+		return verdict.Verdict{Kind: verdict.KindRefuse, Err: err}
 	}
 	err = k.unanswered(err)
 	if c.options.FailOpen {
-		return verdict.Verdict{Kind: verdict.Go, Err: err}
+		return verdict.Verdict{Kind: verdict.KindGo, Err: err}
 	}
 	return k.wait(err, maxWait)
 }
@@ -411,20 +411,20 @@ func (c *Claimant) reportDriftOnce(k *Claim, v *verdict.Verdict) {
 	}
 }
 
-// grant returns the verdict for a claim granted by the store: normally Go. It
-// returns Late if it is too late for a resend, and Wait if the lease is too short for an
+// grant returns the verdict for a claim granted by the store: normally KindGo. It returns
+// KindLate if it is too late for a resend, and KindWait if the lease is too short for an
 // attempt.
 func (c *Claimant) grant(k *Claim) verdict.Verdict {
 	now := c.options.Now()
 	known := k.Known()
 	switch {
-	case k.resendUntil > 0 && now >= k.resendUntil && (known.Ours || known.State == verdict.InDoubt):
-		return verdict.Verdict{Kind: verdict.Late}
+	case k.resendUntil > 0 && now >= k.resendUntil && (known.Ours || known.State == verdict.StateInDoubt):
+		return verdict.Verdict{Kind: verdict.KindLate}
 	case now+c.options.Attempt+window.Arrival > k.leaseEnd:
 		return k.wait(errSlow, 0)
 	}
 	k.waitsInRow = 0
-	return verdict.Verdict{Kind: verdict.Go}
+	return verdict.Verdict{Kind: verdict.KindGo}
 }
 
 var errSlow = errors.New("the store took so long for a claim that its lease does not cover a request any more")
@@ -432,25 +432,25 @@ var errSlow = errors.New("the store took so long for a claim that its lease does
 func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	c.setUnrecorded(k, false)
 	k.updateKnown(func(known *Known) {
-		known.State, known.Result, known.Err = verdict.Stored, out.Record.Result, nil
+		known.State, known.Result, known.Err = verdict.StateStored, out.Record.Result, nil
 		if out.Drift {
 			known.Message = &Message{Body: out.Record.Body, Group: out.Record.Group}
 		}
 	})
-	return verdict.Verdict{Kind: verdict.Known, Drift: out.Drift}
+	return verdict.Verdict{Kind: verdict.KindKnown, Drift: out.Drift}
 }
 
 func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	out.Decision = idempotency.DecisionConflict
 	k.setClear()
 	v := k.refuse(out)
-	v.Reuse, v.FirstSent = verdict.OtherPayload, out.Record.Created
+	v.Reuse, v.FirstSent = verdict.ReuseOtherPayload, out.Record.Created
 	return v
 }
 
-// judgeOtherMessage judges a claim if the store has recorded other bytes or another
-// message group. Normally the Kind is Adopt, so that the caller calls Adopt and claims
-// again. After maxAdoptions calls of Adopt, the Kind is Wait: this prevents an endless loop.
+// judgeOtherMessage judges a claim if the store has recorded other bytes or another message
+// group. Normally the Kind is KindAdopt, so that the caller calls Adopt and claims again.
+// After maxAdoptions calls of Adopt, the Kind is KindWait: this prevents an endless loop.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) verdict.Verdict {
 	r := &out.Record
 	// A message is damaged, and must not be sent, if it does not match its ExactHash.
@@ -461,33 +461,33 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) verdict.
 		return k.wait(errChanges, maxWait)
 	}
 	k.recordMessage = &Message{Body: r.Body, Group: r.Group}
-	return verdict.Verdict{Kind: verdict.Adopt, Drift: true}
+	return verdict.Verdict{Kind: verdict.KindAdopt, Drift: true}
 }
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
 // maxAdoptions is the maximum number of Adopt calls per claim. If the record's message
-// has changed once more after these calls, the verdict is Wait with errChanges.
+// has changed once more after these calls, the verdict is KindWait with errChanges.
 const maxAdoptions = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
 
-// refuse returns the verdict Refuse with the error of a decision that forbids sending.
+// refuse returns the verdict KindRefuse with the error of a decision that forbids sending.
 func (k *Claim) refuse(out idempotency.Outcome) verdict.Verdict {
 	err := out.Err(k.request.Key)
 	k.updateKnown(func(known *Known) { known.Err = err })
-	return verdict.Verdict{Kind: verdict.Refuse, Err: err, Drift: out.Drift}
+	return verdict.Verdict{Kind: verdict.KindRefuse, Err: err, Drift: out.Drift}
 }
 
-// wait returns the verdict Wait with a delay before the claim's next request. The delay
-// doubles with each Wait in a row, up to maxWait, and is partly random. The delay is at
+// wait returns the verdict KindWait with a delay before the claim's next request. The delay
+// doubles with each KindWait in a row, up to maxWait, and is partly random. The delay is at
 // most the parameter `most`, but at least a millisecond.
 func (k *Claim) wait(err error, most time.Duration) verdict.Verdict {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)
 	d = d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 	k.updateKnown(func(known *Known) { known.Err = err })
-	return verdict.Verdict{Kind: verdict.Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
+	return verdict.Verdict{Kind: verdict.KindWait, Delay: max(min(d, most), time.Millisecond), Err: err}
 }
 
 // unanswered records in the claim that the store has not answered, and returns err as a
@@ -497,8 +497,8 @@ func (k *Claim) unanswered(err error) error {
 	err = &idempotency.StoreError{RedactedKey: idempotency.RedactedKey{Scope: of.Scope, Operation: of.Operation, ID: k.id}, Err: err}
 	k.updateKnown(func(known *Known) {
 		known.Err = err
-		if known.State == verdict.Unknown {
-			known.State = verdict.Unanswered
+		if known.State == verdict.StateUnknown {
+			known.State = verdict.StateUnanswered
 		}
 	})
 	return err

@@ -68,7 +68,7 @@ func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		exit := runtime.Goexit
 		s.beforeFinish.Store(&exit)
 		w := new(waiter)
@@ -88,7 +88,7 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k, next := r.event("k"), r.event("next")
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		exit := runtime.Goexit
 		s.beforeFinish.Store(&exit)
 		r.Attempted(k, &stored, new(waiter))
@@ -108,7 +108,7 @@ func TestClaimThatEndsTheGoroutine(t *testing.T) {
 func TestCloseOfASilentStore(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		answer := make(chan struct{})
 		hang := func() { <-answer }
 		s.beforeFinish.Store(&hang)

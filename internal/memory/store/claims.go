@@ -35,7 +35,7 @@ type Options struct {
 	Store  idempotency.Store
 	Policy idempotency.Policy
 
-	// Attempt is the longest time from the Kind Go until the last byte of the
+	// Attempt is the longest time from KindGo until the last byte of the
 	// request has left this machine. The policy's lease must be longer than the sum of
 	// the store timeout, Attempt and [window.Arrival], because a lease starts with the
 	// store call and must last until the request reaches SQS.
@@ -71,7 +71,7 @@ type Options struct {
 	// must be comparable with the claim's fingerprint.
 	//
 	// The second result is false if no fingerprint can be computed. In this case, and if
-	// Recompute is nil, Ask returns Refused with an [*idempotency.IncomparableError].
+	// Recompute is nil, Ask returns KindRefuse with an [*idempotency.IncomparableError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
@@ -120,7 +120,7 @@ type Claim struct {
 	granted     bool
 	leaseEnd    time.Duration // end of the lease, as a reading of Options.Now
 	resendUntil time.Duration // end of resends, as a reading of Options.Now; 0 for no limit
-	waitsInRow  uint8         // number of consecutive verdicts of the kind Wait
+	waitsInRow  uint8         // number of consecutive verdicts of KindWait
 
 	prepared bool // granted by Prepare and not yet used by Ask
 
@@ -163,23 +163,23 @@ func (c *Claimant) Claim(key idempotency.Key, is idempotency.Fingerprint, m Mess
 // Known holds the claimant's present knowledge of an event, from the store's answers and
 // from SQS's answers to this submission.
 type Known struct {
-	// State is Unknown if the store has not been asked. Clear means that, according to the
-	// store, no other claimant can have stored the event in SQS. InDoubt is about attempts
-	// under other claims.
+	// State is StateUnknown if the store has not been asked. StateClear means that,
+	// according to the store, no other claimant can have stored the event in SQS.
+	// StateInDoubt is about attempts under other claims.
 	State verdict.State
 
-	// Since, ResendUntil and ForgottenAt are set if State is InDoubt. They are times of the
-	// store's clock:
+	// Since, ResendUntil and ForgottenAt are set if State is StateInDoubt. They are times of
+	// the store's clock:
 	//
 	//   - Since is the start of the first attempt in doubt.
 	//   - ResendUntil is the time until which a resend is safe.
 	//   - ForgottenAt is the time from which SQS has certainly forgotten the last attempt.
 	Since, ResendUntil, ForgottenAt time.Time
 
-	// Result is set if State is Stored.
+	// Result is set if State is StateStored.
 	Result idempotency.Result
 
-	// Message is the message stored by SQS if State is Stored and its bytes or group
+	// Message is the message stored by SQS if State is StateStored and its bytes or group
 	// differ from the claim's message, otherwise nil.
 	Message *Message
 
@@ -215,8 +215,8 @@ func (c *Claimant) MayLeave(k *Claim) bool {
 }
 
 // Adopt replaces the claim's message by the message in the store's record, and returns the
-// latter. Call Adopt only after Ask or LookUp has answered the claim with the Kind
-// verdict.Adopt.
+// latter. Call Adopt only after Ask or LookUp has answered the claim with
+// verdict.KindAdopt.
 func (k *Claim) Adopt() Message {
 	m := *k.recordMessage
 	k.recordMessage = nil
@@ -230,13 +230,13 @@ const (
 	maxWait   = time.Second
 )
 
-// setClear sets the event's state to Clear: according to the store, no other claimant can
-// have stored the event in SQS.
+// setClear sets the event's state to StateClear: according to the store, no other claimant
+// can have stored the event in SQS.
 func (k *Claim) setClear() {
-	k.updateKnown(func(known *Known) { *known = Known{State: verdict.Clear, Ours: known.Ours} })
+	k.updateKnown(func(known *Known) { *known = Known{State: verdict.StateClear, Ours: known.Ours} })
 }
 
-// setInDoubt sets the event's state to InDoubt: an attempt of another claimant may have
+// setInDoubt sets the event's state to StateInDoubt: an attempt of another claimant may have
 // stored the event in SQS.
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
@@ -258,7 +258,7 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	}
 	k.updateKnown(func(known *Known) {
 		*known = Known{
-			State: verdict.InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: lastSend.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
+			State: verdict.StateInDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: lastSend.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
 		}
 	})
 }
@@ -272,9 +272,9 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 // not use w.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
-	case attempt.Stored:
+	case attempt.FateStored:
 		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
-		k.updateKnown(func(known *Known) { *known = Known{State: verdict.Stored, Result: result, Ours: true} })
+		k.updateKnown(func(known *Known) { *known = Known{State: verdict.StateStored, Result: result, Ours: true} })
 		if !k.granted {
 			c.setUnrecorded(k, true)
 			return true
@@ -282,8 +282,8 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 		k.granted = false
 		w.MarkRecording()
 		c.enqueue(k, idempotency.Completed(result), w)
-	case attempt.NotStored:
-		k.refused = k.refused || a.Code != "" || a.Load == attempt.Throttled
+	case attempt.FateNotStored:
+		k.refused = k.refused || a.Code != "" || a.Load == attempt.LoadThrottled
 	default:
 		k.updateKnown(func(known *Known) { known.Ours = true })
 	}

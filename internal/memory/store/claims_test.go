@@ -33,7 +33,7 @@ func TestWhatIsProved(t *testing.T) {
 		{"in doubt", []attempt.Answer{doubtful}, false, idempotency.StatusRunning, true},
 		{"in doubt, then refused", []attempt.Answer{doubtful, refused}, false, idempotency.StatusRunning, true},
 		{"refused, then in doubt", []attempt.Answer{refused, doubtful}, false, idempotency.StatusRunning, true},
-		{"altered", []attempt.Answer{{Fate: attempt.Altered}}, false, idempotency.StatusRunning, true},
+		{"altered", []attempt.Answer{{Fate: attempt.FateAltered}}, false, idempotency.StatusRunning, true},
 		{"stored", []attempt.Answer{stored}, false, idempotency.StatusSucceeded, false},
 		{"in doubt, then stored", []attempt.Answer{doubtful, stored}, false, idempotency.StatusSucceeded, false},
 		{"nothing was tried after a crash", nil, true, idempotency.StatusRunning, true},
@@ -43,15 +43,15 @@ func TestWhatIsProved(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			with(t, nil, func(t *testing.T, r *rig) {
 				if tc.afterCrash {
-					require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
+					require.Equal(t, verdict.KindGo, r.ask(r.event("k")).Kind)
 					time.Sleep(lease)
 				}
 				k := r.event("k")
 				if len(tc.attempts) == 0 {
-					require.Equal(t, verdict.Go, r.ask(k).Kind)
+					require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 				}
 				for _, a := range tc.attempts {
-					require.Equal(t, verdict.Go, r.ask(k).Kind)
+					require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 					r.Attempted(k, &a, new(waiter))
 				}
 				r.Release(k)
@@ -75,23 +75,23 @@ func TestAskIsOneCall(t *testing.T) {
 		v := make([]verdict.Verdict, 3)
 		r.Ask(t.Context(), all, v)
 		require.Equal(t, 1, r.called("claim"))
-		require.Equal(t, []verdict.Kind{verdict.Go, verdict.Go, verdict.Wait}, []verdict.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
+		require.Equal(t, []verdict.Kind{verdict.KindGo, verdict.KindGo, verdict.KindWait}, []verdict.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
 		r.LookUp(t.Context(), all, v)
 		require.Equal(t, 1, r.called("lookup"))
 	})
 }
 
 // A lease starts with the store call. If the call is so slow that the rest of the lease
-// is too short for an attempt, Ask returns Wait instead of Granted.
+// is too short for an attempt, Ask returns KindWait instead of KindGo.
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		time.Sleep(lease - window.Arrival)
 		require.True(t, r.MayLeave(k))
 		time.Sleep(time.Nanosecond)
 		require.False(t, r.MayLeave(k))
-		require.Equal(t, verdict.Go, r.ask(k).Kind, "it is renewed")
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind, "it is renewed")
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
@@ -100,34 +100,34 @@ func TestLease(t *testing.T) {
 		// context.
 		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
-		require.Equal(t, verdict.Wait, v.Kind)
+		require.Equal(t, verdict.KindWait, v.Kind)
 		require.ErrorContains(t, v.Err, "lease")
 		r.slow--
-		require.Equal(t, verdict.Go, r.ask(r.event("third")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("third")).Kind)
 	})
 }
 
-// While another claimant has a lease for the event, Ask returns Wait with growing delays, at
-// most a second. The last delay ends when the lease ends.
+// While another claimant has a lease for the event, Ask returns KindWait with growing
+// delays, at most a second. The last delay ends when the lease ends.
 func TestInProgress(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
-		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("k")).Kind)
 		k := r.event("k")
 		asked := 0
 		for {
 			v := r.ask(k)
-			if v.Kind == verdict.Go {
+			if v.Kind == verdict.KindGo {
 				break
 			}
 			asked++
-			require.Equal(t, verdict.Wait, v.Kind)
+			require.Equal(t, verdict.KindWait, v.Kind)
 			var busy *idempotency.InProgressError
 			require.ErrorAs(t, v.Err, &busy)
 			require.LessOrEqual(t, v.Delay, time.Second)
 			require.Positive(t, v.Delay)
 			known := k.Known()
-			require.Equal(t, verdict.InDoubt, known.State)
+			require.Equal(t, verdict.StateInDoubt, known.State)
 			require.Equal(t, began.Add(resendFor), known.ResendUntil.In(began.Location()))
 			require.Equal(t, began.Add(lease+305*time.Second), known.ForgottenAt.In(began.Location()))
 			time.Sleep(v.Delay)
@@ -135,7 +135,7 @@ func TestInProgress(t *testing.T) {
 		require.Equal(t, lease, time.Since(began).Truncate(time.Second))
 		require.Less(t, asked, 90)
 		require.EqualValues(t, 1, r.Stats().Reclaimed)
-		require.Equal(t, verdict.InDoubt, k.Known().State, "the other claimant may have sent the event")
+		require.Equal(t, verdict.StateInDoubt, k.Known().State, "the other claimant may have sent the event")
 	})
 }
 
@@ -144,50 +144,50 @@ func TestInProgress(t *testing.T) {
 func TestTooLateForAnotherAttempt(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine := r.event("mine")
-		require.Equal(t, verdict.Go, r.ask(mine).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(mine).Kind)
 		r.Attempted(mine, &doubtful, new(waiter))
 		refuted := r.event("refuted")
-		require.Equal(t, verdict.Go, r.ask(refuted).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(refuted).Kind)
 		r.Attempted(refuted, &throttled, new(waiter))
-		require.Equal(t, verdict.Go, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
+		require.Equal(t, verdict.KindGo, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
 
 		time.Sleep(resendFor - 1)
-		require.Equal(t, verdict.Go, r.ask(mine).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(mine).Kind)
 		theirs := r.event("theirs")
-		require.Equal(t, verdict.Go, r.ask(theirs).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(theirs).Kind)
 		time.Sleep(time.Nanosecond)
-		require.Equal(t, verdict.Late, r.ask(mine).Kind)
-		require.Equal(t, verdict.Late, r.ask(theirs).Kind)
-		require.Equal(t, verdict.Go, r.ask(refuted).Kind, "nothing is in doubt")
+		require.Equal(t, verdict.KindLate, r.ask(mine).Kind)
+		require.Equal(t, verdict.KindLate, r.ask(theirs).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(refuted).Kind, "nothing is in doubt")
 
 		time.Sleep(time.Hour)
 		v := r.ask(r.event("theirs"))
-		require.Equal(t, verdict.Refuse, v.Kind)
+		require.Equal(t, verdict.KindRefuse, v.Kind)
 		var held *idempotency.UnresolvedError
 		require.ErrorAs(t, v.Err, &held)
 		require.EqualValues(t, 1, r.Stats().Unresolved)
 	})
 	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.Resend = true }
 	with(t, again, func(t *testing.T, r *rig) {
-		require.Equal(t, verdict.Go, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
+		require.Equal(t, verdict.KindGo, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
 		time.Sleep(time.Hour)
-		require.Equal(t, verdict.Go, r.ask(r.event("theirs")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("theirs")).Kind)
 	})
 }
 
-// While the store does not answer, Ask returns Wait, and the event's state (Known.State)
-// is Unanswered. The state becomes Clear when the store answers. With Options.FailOpen,
-// Ask returns Unclaimed, so the event can be sent without a claim.
+// While the store does not answer, Ask returns KindWait, and the event's state (Known.State)
+// is StateUnanswered. The state becomes StateClear when the store answers. With
+// Options.FailOpen, Ask returns Unclaimed, so the event can be sent without a claim.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(failBefore)
 		k := r.event("k")
-		require.Equal(t, verdict.Unknown, k.Known().State)
-		require.Equal(t, verdict.None, r.look(k).Kind)
-		require.Equal(t, verdict.Unanswered, k.Known().State)
+		require.Equal(t, verdict.StateUnknown, k.Known().State)
+		require.Equal(t, verdict.KindNone, r.look(k).Kind)
+		require.Equal(t, verdict.StateUnanswered, k.Known().State)
 		require.ErrorIs(t, k.Known().Err, errDown)
 		v := r.ask(k)
-		require.Equal(t, verdict.Wait, v.Kind)
+		require.Equal(t, verdict.KindWait, v.Kind)
 		require.ErrorIs(t, v.Err, errDown)
 		var of *idempotency.StoreError
 		require.ErrorAs(t, v.Err, &of)
@@ -199,22 +199,22 @@ func TestStoreDown(t *testing.T) {
 		time.Sleep(time.Second)
 		r.look(r.event("other"))
 		require.Equal(t, 2, r.called("lookup"))
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
-		require.Equal(t, verdict.Clear, k.Known().State)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
+		require.Equal(t, verdict.StateClear, k.Known().State)
 		require.NoError(t, k.Known().Err)
 	})
 	open := func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }
 	with(t, open, func(t *testing.T, r *rig) {
 		r.fail(failBefore)
 		k := r.event("k")
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		require.True(t, r.MayLeave(k))
 		r.Attempted(k, &stored, new(waiter))
-		require.Equal(t, verdict.Go, r.ask(r.event("other")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("other")).Kind)
 		require.Equal(t, 1, r.called("claim"), "Ask makes no call in the pause after a failure")
 		time.Sleep(time.Second)
 		r.fail(nil)
-		require.Equal(t, verdict.Go, r.ask(r.event("other")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("other")).Kind)
 		r.waitForWrites()
 		require.Zero(t, r.called("complete"), "there is no claim to complete")
 	})
@@ -226,7 +226,7 @@ func TestStoreHangs(t *testing.T) {
 	with(t, hangs, func(t *testing.T, r *rig) {
 		began := time.Now()
 		v := r.ask(r.event("k"))
-		require.Equal(t, verdict.Wait, v.Kind)
+		require.Equal(t, verdict.KindWait, v.Kind)
 		require.ErrorIs(t, v.Err, context.DeadlineExceeded)
 		require.Equal(t, storeTimeout, time.Since(began))
 	})
@@ -250,16 +250,16 @@ func TestAmbiguous(t *testing.T) {
 			}
 			return nil, nil
 		})
-		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("k")).Kind)
 		require.EqualValues(t, 1, r.record("k").Fence)
 
 		// The answers of both calls of this Ask are lost. No request was made, so the next
 		// Ask releases the claim and begins it again.
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
 		k := r.event("other")
-		require.Equal(t, verdict.Wait, r.ask(k).Kind)
+		require.Equal(t, verdict.KindWait, r.ask(k).Kind)
 		r.fail(nil)
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		require.EqualValues(t, 1, r.Stats().New)
 		require.EqualValues(t, 1, r.Stats().Renewed)
 		require.Equal(t, 1, r.called("release"))
@@ -272,21 +272,21 @@ func TestAmbiguous(t *testing.T) {
 		} {
 			r.fail(func(string) (before, after error) { return nil, errDown })
 			k = r.event(fmt.Sprint(r.called("claim")))
-			require.Equal(t, verdict.Wait, r.ask(k).Kind)
+			require.Equal(t, verdict.KindWait, r.ask(k).Kind)
 			r.fail(fault)
-			require.Equal(t, verdict.Wait, r.ask(k).Kind)
+			require.Equal(t, verdict.KindWait, r.ask(k).Kind)
 			r.fail(nil)
-			require.Equal(t, verdict.Go, r.ask(k).Kind)
+			require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		}
 	})
 }
 
 // The store has recorded an event with other bytes than the new claim has. Ask and LookUp
-// return Other. Adopt copies the recorded bytes to the claim, and the next Ask grants the
-// claim.
+// return KindAdopt. Adopt copies the recorded bytes to the claim, and the next Ask grants
+// the claim.
 func TestOther(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "old bytes")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.claim("k", "payload", "old bytes")).Kind)
 		time.Sleep(lease)
 		for _, look := range []bool{true, false} {
 			k := r.claim("k", "payload", "new bytes")
@@ -295,13 +295,13 @@ func TestOther(t *testing.T) {
 				question = r.look
 			}
 			v := question(k)
-			require.Equal(t, verdict.Adopt, v.Kind)
+			require.Equal(t, verdict.KindAdopt, v.Kind)
 			require.True(t, v.Drift)
-			require.Equal(t, verdict.InDoubt, k.Known().State)
+			require.Equal(t, verdict.StateInDoubt, k.Known().State)
 			m := k.Adopt()
 			require.Equal(t, store.Message{Body: []byte("old bytes"), Group: "g"}, m)
 			v = r.ask(k)
-			require.Equal(t, verdict.Go, v.Kind)
+			require.Equal(t, verdict.KindGo, v.Kind)
 			require.False(t, v.Drift)
 			r.Release(k)
 			r.waitForWrites()
@@ -309,17 +309,17 @@ func TestOther(t *testing.T) {
 		require.EqualValues(t, 2, r.Stats().Drifts)
 
 		k := r.claim("k", "payload", "old bytes")
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		r.Attempted(k, &stored, new(waiter))
 		r.waitForWrites()
 		for _, question := range []func(*store.Claim) verdict.Verdict{r.look, r.ask} {
 			k = r.claim("k", "payload", "new bytes")
-			require.Equal(t, verdict.Verdict{Kind: verdict.Known, Drift: true}, question(k))
+			require.Equal(t, verdict.Verdict{Kind: verdict.KindKnown, Drift: true}, question(k))
 			require.Equal(t, &store.Message{Body: []byte("old bytes"), Group: "g"}, k.Known().Message)
 			require.Equal(t, "id", k.Known().Result.MessageID)
 
 			v := question(r.claim("k", "another payload", "bytes"))
-			require.Equal(t, verdict.Refuse, v.Kind)
+			require.Equal(t, verdict.KindRefuse, v.Kind)
 			var conflict *idempotency.ConflictError
 			require.ErrorAs(t, v.Err, &conflict)
 		}
@@ -339,38 +339,38 @@ func TestAnotherSpec(t *testing.T) {
 		old := func(key, body string) {
 			k, err := r.Claim(keyOf(key), idempotency.FingerprintOf("test/0", []byte("?")), store.Message{Body: []byte(body), Group: "g"}, idempotency.Dataset{})
 			require.NoError(t, err)
-			require.Equal(t, verdict.Go, r.ask(k).Kind)
+			require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		}
 		old("equal", "payload")
 		old("equal, looked up", "payload")
 		old("different", "another payload")
 		old("unreadable", "unreadable")
 		time.Sleep(lease)
-		require.Equal(t, verdict.Go, r.ask(r.claim("equal", "payload", "payload")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.claim("equal", "payload", "payload")).Kind)
 		k := r.claim("equal, looked up", "payload", "payload")
-		require.Equal(t, verdict.None, r.look(k).Kind)
-		require.Equal(t, verdict.InDoubt, k.Known().State)
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
-		require.Equal(t, verdict.Refuse, r.ask(r.claim("different", "payload", "payload")).Kind)
-		require.Equal(t, verdict.Refuse, r.look(r.claim("different", "payload", "payload")).Kind)
+		require.Equal(t, verdict.KindNone, r.look(k).Kind)
+		require.Equal(t, verdict.StateInDoubt, k.Known().State)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
+		require.Equal(t, verdict.KindRefuse, r.ask(r.claim("different", "payload", "payload")).Kind)
+		require.Equal(t, verdict.KindRefuse, r.look(r.claim("different", "payload", "payload")).Kind)
 
 		k = r.claim("unreadable", "payload", "payload")
 		v := r.ask(k)
-		require.Equal(t, verdict.Refuse, v.Kind, "not a conflict")
+		require.Equal(t, verdict.KindRefuse, v.Kind, "not a conflict")
 		var incomparable *idempotency.IncomparableError
 		require.ErrorAs(t, v.Err, &incomparable)
-		require.Equal(t, verdict.InDoubt, k.Known().State)
-		require.Equal(t, verdict.None, r.look(k).Kind)
+		require.Equal(t, verdict.StateInDoubt, k.Known().State)
+		require.Equal(t, verdict.KindNone, r.look(k).Kind)
 	})
 }
 
 // If a store returns too few results for the claims or keys, the call counts as failed:
-// Ask returns Wait, and LookUp returns None.
+// Ask returns KindWait, and LookUp returns KindNone.
 func TestAStoreThatMiscounts(t *testing.T) {
 	short := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = miscounting{o.Store} }
 	with(t, short, func(t *testing.T, r *rig) {
-		require.Equal(t, verdict.Wait, r.ask(r.event("k")).Kind)
-		require.Equal(t, verdict.None, r.look(r.event("k")).Kind)
+		require.Equal(t, verdict.KindWait, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.KindNone, r.look(r.event("k")).Kind)
 	})
 }
 
@@ -387,25 +387,25 @@ func (miscounting) Lookup(context.Context, ...idempotency.Key) ([]idempotency.Re
 func TestRefusedByTheStore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.memory.Capacity = 1
-		require.Equal(t, verdict.Go, r.ask(r.event("k")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.event("k")).Kind)
 		k := r.event("other")
 		v := r.ask(k)
-		require.Equal(t, verdict.Refuse, v.Kind)
+		require.Equal(t, verdict.KindRefuse, v.Kind)
 		var full *idempotency.CapacityError
 		require.ErrorAs(t, v.Err, &full)
-		require.Equal(t, verdict.Clear, k.Known().State)
+		require.Equal(t, verdict.StateClear, k.Known().State)
 		require.EqualValues(t, 1, r.Stats().Full)
 
 		r.memory.Capacity, r.memory.Quota = 0, 1
 		v = r.ask(k)
-		require.Equal(t, verdict.Refuse, v.Kind)
+		require.Equal(t, verdict.KindRefuse, v.Kind)
 		var quota *idempotency.QuotaError
 		require.ErrorAs(t, v.Err, &quota)
-		require.Equal(t, verdict.Clear, k.Known().State)
+		require.Equal(t, verdict.StateClear, k.Known().State)
 		require.EqualValues(t, 1, r.Stats().OverQuota)
 
 		r.fail(func(string) (before, after error) { return &idempotency.InvalidError{Field: "f", Rule: "r"}, nil })
-		require.Equal(t, verdict.Refuse, r.ask(k).Kind, "the store would refuse it again")
+		require.Equal(t, verdict.KindRefuse, r.ask(k).Kind, "the store would refuse it again")
 
 		_, err := r.Claim(keyOf(""), idempotency.FingerprintOf("s", nil), store.Message{}, idempotency.Dataset{})
 		require.ErrorContains(t, err, "Key.Value")

@@ -96,7 +96,7 @@ func (l *finishQueue) init(maxPerWrite int) {
 	l.awaited = map[*queuedUpdate]struct{}{}
 }
 
-// pending returns the verdict Known if SQS has stored the same event with the same
+// pending returns the verdict KindKnown if SQS has stored the same event with the same
 // message, and this result is still queued for the store or being written. Otherwise
 // pending returns the zero Verdict.
 func (c *Claimant) pending(k *Claim) verdict.Verdict {
@@ -110,8 +110,8 @@ func (c *Claimant) pending(k *Claim) verdict.Verdict {
 	result, _ := e.ending.Result()
 	k.granted = false
 	c.counts.duplicates.Add(1)
-	k.updateKnown(func(known *Known) { known.State, known.Result, known.Err = verdict.Stored, result, nil })
-	return verdict.Verdict{Kind: verdict.Known}
+	k.updateKnown(func(known *Known) { known.State, known.Result, known.Err = verdict.StateStored, result, nil })
+	return verdict.Verdict{Kind: verdict.KindKnown}
 }
 
 // AwaitRecord returns true if this claimant knows that SQS has the event, but the store has

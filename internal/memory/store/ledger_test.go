@@ -20,13 +20,13 @@ import (
 func (r *rig) claimAndStore(key string, w store.Waiter) *store.Claim {
 	r.t.Helper()
 	k := r.event(key)
-	require.Equal(r.t, verdict.Go, r.ask(k).Kind)
+	require.Equal(r.t, verdict.KindGo, r.ask(k).Kind)
 	r.Attempted(k, &stored, w)
 	return k
 }
 
 // SQS stored ten events, and the results are queued for the store. While the result of an
-// event is queued, Ask and LookUp return Duplicate for the same event, without a call of
+// event is queued, Ask and LookUp return KindKnown for the same event, without a call of
 // the store.
 func TestQueuedResults(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
@@ -38,15 +38,15 @@ func TestQueuedResults(t *testing.T) {
 		require.EqualValues(t, 10, r.Stats().Recording)
 		for _, question := range []func(*store.Claim) verdict.Verdict{r.look, r.ask} {
 			k := r.event("3")
-			require.Equal(t, verdict.Verdict{Kind: verdict.Known}, question(k))
+			require.Equal(t, verdict.Verdict{Kind: verdict.KindKnown}, question(k))
 			require.Equal(t, "id", k.Known().Result.MessageID)
 		}
 		require.Zero(t, r.called("lookup"))
-		require.Equal(t, verdict.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "only the store knows which bytes count")
+		require.Equal(t, verdict.KindWait, r.ask(r.claim("3", "3", "other bytes")).Kind, "only the store knows which bytes count")
 		r.waitForWrites()
 		require.Equal(t, 10, r.called("complete"))
 		require.Zero(t, r.Stats().Recording)
-		require.Equal(t, verdict.Known, r.look(r.event("3")).Kind)
+		require.Equal(t, verdict.KindKnown, r.look(r.event("3")).Kind)
 		require.Equal(t, 1, r.called("lookup"))
 		require.EqualValues(t, 3, r.Stats().Duplicates)
 	})
@@ -148,7 +148,7 @@ func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.t.Helper()
 	r.fail(nil)
 	k := r.event(key)
-	require.Equal(r.t, verdict.Go, r.ask(k).Kind)
+	require.Equal(r.t, verdict.KindGo, r.ask(k).Kind)
 	r.fail(failBefore)
 	r.Attempted(k, &stored, w)
 }
@@ -161,7 +161,7 @@ func TestResultsAreTriedAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Less(t, r.called("complete"), 25)
 		require.Greater(t, r.called("complete"), 10)
-		require.Equal(t, verdict.Known, r.look(r.event("k")).Kind, "this process knows it")
+		require.Equal(t, verdict.KindKnown, r.look(r.event("k")).Kind, "this process knows it")
 		r.fail(nil)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -199,10 +199,10 @@ func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter
 		zombie := r.event("k")
-		require.Equal(t, verdict.Go, r.ask(zombie).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(zombie).Kind)
 		time.Sleep(lease)
 		other := r.event("k")
-		require.Equal(t, verdict.Go, r.ask(other).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(other).Kind)
 		r.Attempted(zombie, &stored, &overtaken)
 		r.waitForWrites()
 		require.EqualValues(t, 1, r.Stats().Stale)
@@ -231,7 +231,7 @@ func TestFullQueue(t *testing.T) {
 		}
 		require.EqualValues(t, most, r.Stats().Recording)
 		require.EqualValues(t, 5, r.Stats().Lost)
-		require.Equal(t, verdict.Known, r.ask(r.event("9000")).Kind)
+		require.Equal(t, verdict.KindKnown, r.ask(r.event("9000")).Kind)
 	})
 }
 
@@ -246,7 +246,7 @@ func TestClose(t *testing.T) {
 		require.Less(t, time.Since(began), 50*time.Millisecond)
 		require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
 		late := r.event("late")
-		require.Equal(t, verdict.Go, r.ask(late).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(late).Kind)
 		r.Attempted(late, &stored, new(waiter))
 		lost, err = r.Close(t.Context())
 		require.EqualValues(t, 1, lost)

@@ -15,14 +15,14 @@ import (
 
 func (r *rig) prepare(k ...*store.Claim) { r.Prepare(context.Background(), k) }
 
-// Prepare claims events in advance. The next Ask then returns Granted without a store
+// Prepare claims events in advance. The next Ask then returns KindGo without a store
 // call, if the rest of the lease is long enough for an attempt.
 func TestPrepare(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		first := r.event("first")
 		r.prepare(first)
-		require.Equal(t, verdict.Go, r.ask(first).Kind)
-		require.Equal(t, verdict.Go, r.ask(first).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(first).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(first).Kind)
 		require.EqualValues(t, 1, r.Stats().Renewed, "each attempt has its own answer")
 
 		calls := r.called("claim")
@@ -30,13 +30,13 @@ func TestPrepare(t *testing.T) {
 		r.prepare(a, b)
 		require.Equal(t, calls+1, r.called("claim"))
 		require.Equal(t, idempotency.StatusRunning, r.record("a").Status)
-		require.Equal(t, verdict.Clear, a.Known().State)
+		require.Equal(t, verdict.StateClear, a.Known().State)
 		time.Sleep(lease - oneAttempt - window.Arrival)
-		require.Equal(t, verdict.Go, r.ask(a).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(a).Kind)
 		require.Equal(t, calls+1, r.called("claim"))
 		require.True(t, r.MayLeave(a))
 		time.Sleep(time.Nanosecond)
-		require.Equal(t, verdict.Go, r.ask(b).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(b).Kind)
 		require.Equal(t, calls+2, r.called("claim"), "the lease was too short")
 		require.EqualValues(t, 3, r.Stats().New)
 		require.EqualValues(t, 2, r.Stats().Renewed)
@@ -47,59 +47,59 @@ func TestPrepare(t *testing.T) {
 
 // The store refuses three claims: another claimant has the first event, the second is
 // already stored, and the third has another event's key. Prepare ignores the refusals and
-// does not count them. The next Ask calls the store again, and returns Wait, Duplicate
-// and Conflict.
+// does not count them. The next Ask calls the store again, and returns KindWait, KindKnown
+// and KindRefuse.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
 		for _, k := range []*store.Claim{mine, done, other} {
-			require.Equal(t, verdict.Go, r.ask(k).Kind)
+			require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		}
 		r.Attempted(done, &stored, new(waiter))
 		r.waitForWrites()
 		all := []*store.Claim{r.event("held"), r.event("done"), r.claim("key", "another payload", "body")}
 		r.prepare(all...)
 		require.Zero(t, r.Stats().Waits+r.Stats().Duplicates+r.Stats().Conflicts, "Ask counts")
-		require.Equal(t, verdict.InDoubt, all[0].Known().State, "the other claimant may be sending")
-		require.Equal(t, verdict.Stored, all[1].Known().State)
+		require.Equal(t, verdict.StateInDoubt, all[0].Known().State, "the other claimant may be sending")
+		require.Equal(t, verdict.StateStored, all[1].Known().State)
 		v := make([]verdict.Verdict, 3)
 		r.Ask(t.Context(), all, v)
-		require.Equal(t, []verdict.Kind{verdict.Wait, verdict.Known, verdict.Refuse}, []verdict.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
+		require.Equal(t, []verdict.Kind{verdict.KindWait, verdict.KindKnown, verdict.KindRefuse}, []verdict.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
 	})
 }
 
 // The store has recorded the event with other bytes than the claim has, and Prepare finds
-// this out. The next Ask returns Other and reports the difference (Drift). After Adopt,
-// the claim has the recorded bytes: Ask returns Granted, and does not report the
+// this out. The next Ask returns KindAdopt and reports the difference (Drift). After Adopt,
+// the claim has the recorded bytes: Ask returns KindGo, and does not report the
 // difference again.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.claim("k", "payload", "first bytes")).Kind)
 		time.Sleep(lease)
 		k := r.claim("k", "payload", "other bytes")
 		r.prepare(k)
 		v := r.ask(k)
-		require.Equal(t, verdict.Verdict{Kind: verdict.Adopt, Drift: true}, v)
+		require.Equal(t, verdict.Verdict{Kind: verdict.KindAdopt, Drift: true}, v)
 		require.Equal(t, "first bytes", string(k.Adopt().Body))
-		require.Equal(t, verdict.Verdict{Kind: verdict.Go}, r.ask(k))
+		require.Equal(t, verdict.Verdict{Kind: verdict.KindGo}, r.ask(k))
 		require.EqualValues(t, 1, r.Stats().Drifts)
 	})
 }
 
 // Prepare finds that the store has recorded the event with other bytes. Then the store
 // fails. With FailOpen, Ask permits attempts without the store, but not with bytes known to
-// differ: Ask returns verdict.Adopt until Adopt has replaced the bytes.
+// differ: Ask returns verdict.KindAdopt until Adopt has replaced the bytes.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
-		require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(r.claim("k", "payload", "first bytes")).Kind)
 		time.Sleep(lease)
 		k := r.claim("k", "payload", "other bytes")
 		r.prepare(k)
 		r.fail(failBefore)
-		require.Equal(t, verdict.Verdict{Kind: verdict.Adopt, Drift: true}, r.ask(k))
+		require.Equal(t, verdict.Verdict{Kind: verdict.KindAdopt, Drift: true}, r.ask(k))
 		require.Equal(t, "first bytes", string(k.Adopt().Body))
 		v := r.ask(k)
-		require.Equal(t, verdict.Go, v.Kind)
+		require.Equal(t, verdict.KindGo, v.Kind)
 		require.ErrorIs(t, v.Err, errDown)
 		require.EqualValues(t, 1, r.Stats().Drifts)
 	})
@@ -127,7 +127,7 @@ func TestPrepareWithoutStore(t *testing.T) {
 		r.prepare(k)
 		require.Equal(t, 1, r.called("claim"))
 		r.fail(nil)
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		require.Equal(t, 2, r.called("claim"))
 	})
 }
@@ -141,7 +141,7 @@ func TestPrepareAmbiguous(t *testing.T) {
 		k := r.event("k")
 		r.prepare(k)
 		r.fail(nil)
-		require.Equal(t, verdict.Go, r.ask(k).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 		require.EqualValues(t, 1, r.Stats().New)
 		require.Equal(t, 1, r.called("release"))
 	})
@@ -174,19 +174,19 @@ func TestDamagedRecord(t *testing.T) {
 			o.FailOpen, o.Store = failOpen, damagingStore{o.Store}
 		}
 		with(t, damage, func(t *testing.T, r *rig) {
-			require.Equal(t, verdict.Go, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+			require.Equal(t, verdict.KindGo, r.ask(r.claim("k", "payload", "first bytes")).Kind)
 			time.Sleep(lease)
 			k := r.claim("k", "payload", "other bytes")
 			found := r.look(k)
 			r.prepare(k)
 			asked := r.ask(k)
 			if failOpen {
-				require.Equal(t, verdict.Go, found.Kind)
-				require.Equal(t, verdict.Go, asked.Kind)
+				require.Equal(t, verdict.KindGo, found.Kind)
+				require.Equal(t, verdict.KindGo, asked.Kind)
 				return
 			}
 			for _, v := range []verdict.Verdict{found, asked} {
-				require.Equal(t, verdict.Wait, v.Kind)
+				require.Equal(t, verdict.KindWait, v.Kind)
 				require.ErrorContains(t, v.Err, "the store returned other bytes")
 			}
 		})

@@ -22,7 +22,7 @@ func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbig
 // wait.
 func TestClaimAfterALostAnswer(t *testing.T) {
 	for name, first := range map[string]func(*rig, *store.Claim){
-		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, verdict.Wait, r.ask(k).Kind) },
+		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, verdict.KindWait, r.ask(k).Kind) },
 		"prepare": func(r *rig, k *store.Claim) { r.prepare(k) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,14 +41,14 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				r.look(second)
 				r.Release(second)
 				second = r.event("k")
-				require.Equal(t, verdict.Go, r.ask(second).Kind)
-				require.Equal(t, verdict.Clear, second.Known().State)
-				require.Equal(t, verdict.Wait, r.ask(third).Kind)
+				require.Equal(t, verdict.KindGo, r.ask(second).Kind)
+				require.Equal(t, verdict.StateClear, second.Known().State)
+				require.Equal(t, verdict.KindWait, r.ask(third).Kind)
 				w := new(waiter)
 				r.Attempted(second, &stored, w)
 				r.waitForWrites()
 				require.Equal(t, idempotency.StatusSucceeded, r.record("k").Status)
-				require.Equal(t, verdict.Known, r.ask(third).Kind)
+				require.Equal(t, verdict.KindKnown, r.ask(third).Kind)
 			})
 		})
 	}
@@ -60,14 +60,14 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(lostAnswer)
 		k := r.event("k")
-		require.Equal(t, verdict.Wait, r.ask(k).Kind)
+		require.Equal(t, verdict.KindWait, r.ask(k).Kind)
 		r.Release(k)
 		time.Sleep(storeTimeout)
 		r.fail(nil)
 		second := r.event("k")
 		r.prepare(second)
 		calls := r.called("claim")
-		require.Equal(t, verdict.Go, r.ask(second).Kind)
+		require.Equal(t, verdict.KindGo, r.ask(second).Kind)
 		require.Equal(t, calls+2, r.called("claim"))
 	})
 }
@@ -87,9 +87,9 @@ func TestNoClaimAfterAnAttempt(t *testing.T) {
 				k := r.event("k")
 				if tc.failOpen {
 					r.fail(lostAnswer)
-					require.Equal(t, verdict.Go, r.ask(k).Kind)
+					require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 				} else {
-					require.Equal(t, verdict.Go, r.ask(k).Kind)
+					require.Equal(t, verdict.KindGo, r.ask(k).Kind)
 				}
 				r.Attempted(k, &tc.answer, new(waiter))
 				r.fail(lostAnswer)
@@ -98,7 +98,7 @@ func TestNoClaimAfterAnAttempt(t *testing.T) {
 				r.Release(k)
 				time.Sleep(storeTimeout)
 				r.fail(nil)
-				require.Equal(t, verdict.Wait, r.ask(r.event("k")).Kind)
+				require.Equal(t, verdict.KindWait, r.ask(r.event("k")).Kind)
 			})
 		})
 	}

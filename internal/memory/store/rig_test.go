@@ -157,9 +157,9 @@ func (r *rig) waitForWrites() {
 }
 
 var (
-	stored    = attempt.Answer{Fate: attempt.Stored, MessageID: "id", Sequence: "7"}
-	doubtful  = attempt.Answer{Fate: attempt.InDoubt}
-	unsent    = attempt.Answer{Fate: attempt.NotStored}
-	throttled = attempt.Answer{Fate: attempt.NotStored, Load: attempt.Throttled}
-	refused   = attempt.Answer{Fate: attempt.NotStored, Code: "InvalidMessageContents"}
+	stored    = attempt.Answer{Fate: attempt.FateStored, MessageID: "id", Sequence: "7"}
+	doubtful  = attempt.Answer{Fate: attempt.FateInDoubt}
+	unsent    = attempt.Answer{Fate: attempt.FateNotStored}
+	throttled = attempt.Answer{Fate: attempt.FateNotStored, Load: attempt.LoadThrottled}
+	refused   = attempt.Answer{Fate: attempt.FateNotStored, Code: "InvalidMessageContents"}
 )

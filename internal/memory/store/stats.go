@@ -75,7 +75,7 @@ func (c *Claimant) Stats() Stats {
 }
 
 // CountUnclaimed counts an attempt that starts without a claim: Ask has answered with the
-// Kind Go and an error.
+// KindGo and an error.
 func (c *Claimant) CountUnclaimed() { c.counts.unclaimed.Add(1) }
 
 // CountUnrecorded counts a receipt that the producer reported although the store has no

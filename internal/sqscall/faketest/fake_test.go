@@ -29,10 +29,10 @@ type want struct {
 }
 
 var (
-	stored    = want{attempt.Stored, attempt.Final, attempt.Passed}
-	doubt     = want{attempt.InDoubt, attempt.Retry, attempt.Troubled}
-	refused   = want{attempt.NotStored, attempt.Final, attempt.Passed}
-	throttled = want{attempt.NotStored, attempt.Retry, attempt.Throttled}
+	stored    = want{attempt.FateStored, attempt.NextFinal, attempt.LoadPassed}
+	doubt     = want{attempt.FateInDoubt, attempt.NextRetry, attempt.LoadTroubled}
+	refused   = want{attempt.FateNotStored, attempt.NextFinal, attempt.LoadPassed}
+	throttled = want{attempt.FateNotStored, attempt.NextRetry, attempt.LoadThrottled}
 )
 
 func TestFaults(t *testing.T) {
@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 }
 
 // One of the two entries of a batch has no group, so the fake queue refuses the whole
-// batch, like SQS. The answers to both entries have attempt.Apart in their field Next,
+// batch, like SQS. The answers to both entries have attempt.NextApart in their field Next,
 // because SQS may accept the entry with a group in a separate request.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -95,14 +95,14 @@ func TestApart(t *testing.T) {
 		_, err := c.Send(t.Context(), es, answers)
 		require.Error(t, err)
 		for _, a := range answers {
-			assert.Equal(t, attempt.NotStored, a.Fate, a.Err)
-			assert.Equal(t, attempt.Apart, a.Next)
+			assert.Equal(t, attempt.FateNotStored, a.Fate, a.Err)
+			assert.Equal(t, attempt.NextApart, a.Next)
 			assert.Equal(t, "InvalidParameterValue", a.Code)
 		}
 		_, err = c.Send(t.Context(), es[1:], answers[1:])
 		require.Error(t, err)
-		assert.Equal(t, attempt.NotStored, answers[1].Fate)
-		assert.Equal(t, attempt.Final, answers[1].Next)
+		assert.Equal(t, attempt.FateNotStored, answers[1].Fate)
+		assert.Equal(t, attempt.NextFinal, answers[1].Next)
 	}
 }
 
@@ -133,7 +133,7 @@ func send(t *testing.T, c *sqscall.Caller, limit time.Duration, bodies ...string
 	_, _ = c.Send(ctx, entries(bodies...), answers)
 	var all []want
 	for _, a := range answers {
-		assert.Equal(t, a.Fate == attempt.Stored, a.Err == nil)
+		assert.Equal(t, a.Fate == attempt.FateStored, a.Err == nil)
 		all = append(all, want{a.Fate, a.Next, a.Load})
 	}
 	return all
