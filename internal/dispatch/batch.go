@@ -40,7 +40,7 @@ type batch[M any] struct {
 	admitted  []*Item[M] // the items to send
 	answers   []attempt.Answer
 	size      int
-	began     time.Time
+	startedAt time.Time
 }
 
 func (d *Dispatcher[M]) newBatch() *batch[M] {
@@ -98,7 +98,7 @@ func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 			return true
 		}
 		it.Outcome.By = by
-		d.end(it, reason, now)
+		d.endItem(it, reason, now)
 		d.moveDecided(g)
 	}
 }
@@ -139,7 +139,7 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 //
 // The zero time means no deadline: since then, no attempt of the group has failed.
 func (d *Dispatcher[M]) deadline(it *Item[M]) time.Time {
-	g, since := it.queue, d.began.Add(it.submitted)
+	g, since := it.queue, d.created.Add(it.submitted)
 	if g.answered.After(since) {
 		since = g.answered
 	}
@@ -296,7 +296,7 @@ func (d *Dispatcher[M]) nextBatch(now time.Time) *batch[M] {
 			// mayCall returns false now, because no group is ready.
 			continue
 		}
-		b.began = now
+		b.startedAt = now
 		d.calls++
 		d.pacer.Start(now)
 		d.prepare(b)
@@ -312,7 +312,7 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false
 	}
-	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
+	return d.calls == 0 || d.flushCalls > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
 // startWork starts a worker for each batch that may start, and a reporter for waiting

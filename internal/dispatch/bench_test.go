@@ -60,7 +60,7 @@ func TestAMillionItems(t *testing.T) {
 		for _, groups := range []int{1, n} {
 			d := New(&idle{}, benchOptions(perGroup))
 			most := 0
-			began := time.Now()
+			start := time.Now()
 			for i := range n {
 				if d.TryReserve(1) != nil {
 					require.NoError(t, d.Reserve(t.Context(), 1, nil))
@@ -77,7 +77,7 @@ func TestAMillionItems(t *testing.T) {
 			require.NoError(t, err)
 			require.LessOrEqual(t, most, 4096+40)
 			checkEmpty(t, d)
-			t.Logf("%d items, %d groups, %d a request: %v", n, groups, perGroup, time.Since(began))
+			t.Logf("%d items, %d groups, %d a request: %v", n, groups, perGroup, time.Since(start))
 		}
 	}
 }

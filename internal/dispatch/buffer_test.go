@@ -192,7 +192,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 			places[i] = b.waiters.PushBack(&waiter{bytes: 1, done: make(chan struct{})})
 		}
 		b.items = 0
-		began := time.Now()
+		start := time.Now()
 		for i := n - 1; i >= 0; i -= 2 { // the odd indexes; the next loop has the even indexes
 			b.waiters.Remove(places[i])
 			b.admit()
@@ -202,7 +202,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 			b.admit()
 		}
 		require.Zero(t, b.waiters.Len())
-		return time.Since(began)
+		return time.Since(start)
 	}
 	// This takes about 10 ms. If each step visited all waiting callers, it would take half a
 	// minute.

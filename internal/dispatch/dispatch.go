@@ -201,7 +201,7 @@ type Options struct {
 type Dispatcher[M any] struct {
 	sender  Sender[M]
 	options Options
-	began   time.Time // items store times as durations since began
+	created time.Time // items store times as durations since created
 	buffer  buffer
 
 	mu     sync.Mutex                // guards the fields below
@@ -227,9 +227,9 @@ type Dispatcher[M any] struct {
 	workers      int
 	spareBatches []*batch[M] // batches for reuse
 	items        int         // number of items without a reported outcome
-	urgent       int         // running calls of Flush; meanwhile items do not linger
+	flushCalls   int         // running calls of Flush; meanwhile items do not linger
 	closed       bool
-	forced       bool // closed, and the remaining items were withdrawn
+	withdrewAll  bool // closed, and the remaining items were withdrawn
 
 	current *epoch        // counts the items submitted since the last Flush
 	epochs  []*epoch      // earlier epochs, possibly with unreported items
@@ -258,7 +258,7 @@ func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 	d := &Dispatcher[M]{
 		sender:   sender,
 		options:  o,
-		began:    time.Now(),
+		created:  time.Now(),
 		buffer:   buffer{items: o.Items, bytes: o.Bytes},
 		groups:   map[string]*groupQueue[M]{},
 		ready:    groupList[M]{kind: readyGroups},
@@ -320,7 +320,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		d.items++
 		d.current.items++
 		it.epoch = d.current
-		it.submitted = now.Sub(d.began)
+		it.submitted = now.Sub(d.created)
 		it.room = d.room(it.Size)
 		g := d.groupQueue(it.Group)
 		it.queue = g
@@ -376,7 +376,7 @@ func (d *Dispatcher[M]) Stats() Stats {
 // low: oldest looks only at the first items of each group, and in a few groups an older
 // item comes later.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
-	first := now.Sub(d.began)
+	first := now.Sub(d.created)
 	for _, g := range d.groups {
 		for _, it := range [...]*Item[M]{g.reporting, g.outcomes.head, g.head} {
 			if it != nil {
@@ -384,7 +384,7 @@ func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 			}
 		}
 	}
-	return now.Sub(d.began) - first
+	return now.Sub(d.created) - first
 }
 
 // housekeepEvery is the interval between two calls of housekeep, which calls Sender.Refresh

@@ -45,14 +45,14 @@ func (d *Dispatcher[M]) signalIdle() {
 // Flush returns the context's cause.
 func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
-	d.urgent++
+	d.flushCalls++
 	waitFor := d.seal()
 	d.startWork(time.Now())
 	d.mu.Unlock()
 	defer func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.urgent--
+		d.flushCalls--
 	}()
 	for _, e := range waitFor {
 		select {
@@ -109,7 +109,7 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 	}
 	err = context.Cause(ctx)
 	d.mu.Lock()
-	d.forced = true
+	d.withdrewAll = true
 	d.withdrawAll(err)
 	d.mu.Unlock()
 	abort()

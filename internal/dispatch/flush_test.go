@@ -83,7 +83,7 @@ func TestManyFlushes(t *testing.T) {
 		}
 		c.d.mu.Lock()
 		require.LessOrEqual(t, len(c.d.epochs), 2)
-		require.Zero(t, c.d.urgent)
+		require.Zero(t, c.d.flushCalls)
 		c.d.mu.Unlock()
 	})
 }

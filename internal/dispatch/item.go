@@ -53,7 +53,7 @@ type Item[M any] struct {
 	// Neighbours in the watcher's list of items.
 	watchedBefore, watchedAfter *Item[M]
 
-	submitted time.Duration // time of Submit, since d.began
+	submitted time.Duration // time of Submit, since d.created
 	attempts  int32
 	room      int   // bytes that the item takes in the buffer
 	failures  uint8 // failed attempts in a row

@@ -347,7 +347,7 @@ func (c *modelSender) Prepare(items []*item) {
 
 func (c *modelSender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.mu.Lock()
-	began := time.Now()
+	start := time.Now()
 	numbers := []int{}
 	for _, it := range items {
 		numbers = append(numbers, it.Message.n)
@@ -368,14 +368,14 @@ func (c *modelSender) Send(items []*item, answers []attempt.Answer) attempt.Load
 	c.starts = append(c.starts, c.since())
 	serve := c.serve
 	c.mu.Unlock()
-	defer c.noteAnswers(items, answers, began)
+	defer c.noteAnswers(items, answers, start)
 	if serve == nil {
 		serve = c.storeAll
 	}
 	return serve(items, answers)
 }
 
-func (c *modelSender) noteAnswers(items []*item, answers []attempt.Answer, began time.Time) {
+func (c *modelSender) noteAnswers(items []*item, answers []attempt.Answer, start time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
@@ -391,7 +391,7 @@ func (c *modelSender) noteAnswers(items []*item, answers []attempt.Answer, began
 			}
 		case attempt.FateInDoubt:
 			if e.doubt.IsZero() {
-				e.doubt = began
+				e.doubt = start
 			}
 		case attempt.FateNotStored:
 		}

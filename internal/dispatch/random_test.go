@@ -28,7 +28,7 @@ type randomProgram struct {
 	failureChance float64 // probability of each failure, 0 to 1
 	copyFrom      []*item // a random new item may copy the event of one of these items
 	groups        int
-	forced        bool
+	closesEarly   bool
 	reported      map[*item]chan struct{} // channel of each waiting caller's item, closed by Report
 }
 
@@ -74,7 +74,7 @@ func newRandomProgram(t *testing.T, seed uint64) *randomProgram {
 		Prepared: []int{0, 2, 6, 64}[rng.IntN(4)],
 	}
 	s := &randomProgram{
-		modelSender: newModelSender(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
+		modelSender: newModelSender(t, o), rng: rng, groups: 1 + rng.IntN(12), closesEarly: rng.IntN(2) == 0,
 		failureChance: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], reported: map[*item]chan struct{}{},
 	}
 	s.modelSender.admit, s.modelSender.serve, s.modelSender.prepare = s.admit, s.serve, s.prepare
@@ -325,15 +325,15 @@ func (s *randomProgram) run() {
 	for range 1 + s.upTo(6) {
 		callers.Go(s.caller)
 	}
-	if s.forced {
+	if s.closesEarly {
 		time.Sleep(s.millis(2000))
 		ctx, cancel := context.WithTimeoutCause(context.Background(), s.millis(100), errOver)
-		began := time.Now()
+		start := time.Now()
 		_, err := s.d.Close(ctx, func() {})
 		cancel()
 		if err != nil {
 			require.Equal(s.t, errOver, err)
-			require.LessOrEqual(s.t, time.Since(began), 100*time.Millisecond+Grace)
+			require.LessOrEqual(s.t, time.Since(start), 100*time.Millisecond+Grace)
 		}
 	}
 	callers.Wait()

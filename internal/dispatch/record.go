@@ -98,9 +98,9 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 	now := time.Now()
 	d.calls--
 	if len(b.admitted) > 0 {
-		d.pacer.Answered(now, b.began, load)
+		d.pacer.Answered(now, b.startedAt, load)
 	} else {
-		d.pacer.Answered(now, b.began, attempt.LoadPassed)
+		d.pacer.Answered(now, b.startedAt, attempt.LoadPassed)
 	}
 	first, answer := 0, 0
 	for _, g := range b.groups {
@@ -155,7 +155,7 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 			} else {
 				// The context ended during the request. The outcome may be reported
 				// already, so do not set Outcome.Answer.
-				d.release(it, a.Code, now)
+				d.updatePauses(it, a.Code, now)
 			}
 			it.storeWait = false // undo MarkRecording: the report does not wait for the store
 			d.leaveRequest(it)
@@ -180,9 +180,9 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 			continue
 		case i < lastStored:
 			it.Outcome.Overtaken = true
-			d.end(it, ReasonAnswered, now)
-		case isFinal(&a, entries), d.isOverdue(it, now), d.forced:
-			d.end(it, ReasonAnswered, now)
+			d.endItem(it, ReasonAnswered, now)
+		case isFinal(&a, entries), d.isOverdue(it, now), d.withdrewAll:
+			d.endItem(it, ReasonAnswered, now)
 		case a.Next == attempt.NextApart:
 			it.limit = uint8(max(entries/2, 1))
 		default:
@@ -204,10 +204,10 @@ func isFinal(a *attempt.Answer, entries int) bool {
 
 // takeBack takes an item that was not sent out of its request: Admit did not admit the
 // item, or the item was only prepared. If the item's context ended during Admit or
-// Prepare, the item has an outcome, and takeBack only calls release and leaveRequest.
+// Prepare, the item has an outcome, and takeBack only calls updatePauses and leaveRequest.
 func (d *Dispatcher[M]) takeBack(it *Item[M], v verdict.Verdict, now time.Time) {
 	if it.detached {
-		d.release(it, it.Outcome.Answer.Code, now)
+		d.updatePauses(it, it.Outcome.Answer.Code, now)
 		d.leaveRequest(it)
 		return
 	}
@@ -220,15 +220,15 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], v verdict.Verdict, now time.Time) 
 func (d *Dispatcher[M]) notSent(it *Item[M], v verdict.Verdict, now time.Time) {
 	switch v.Kind {
 	case verdict.KindRefuse:
-		d.end(it, ReasonRefused, now)
+		d.endItem(it, ReasonRefused, now)
 	case verdict.KindLate:
-		d.end(it, ReasonLate, now)
+		d.endItem(it, ReasonLate, now)
 	case verdict.KindKnown:
-		d.end(it, ReasonKnown, now)
+		d.endItem(it, ReasonKnown, now)
 	case verdict.KindWait:
 		it.queue.failed = now
-		if d.isOverdue(it, now) || d.forced {
-			d.end(it, ReasonAnswered, now)
+		if d.isOverdue(it, now) || d.withdrewAll {
+			d.endItem(it, ReasonAnswered, now)
 		} else {
 			d.putOff(it, v.Delay, now)
 		}
@@ -283,18 +283,18 @@ func isAbove(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }
 
-// end decides the outcome of an item that is not being sent, and releases the item. If SQS
+// endItem ends an item that is not being sent: it sets the outcome, then the pauses. If SQS
 // has answered that it stored the item, applyToGroup decides the outcome instead.
-func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
-	d.decide(it, reason, now)
+func (d *Dispatcher[M]) endItem(it *Item[M], reason Reason, now time.Time) {
+	d.setOutcome(it, reason, now)
 	it.phase = ended
-	d.release(it, it.Outcome.Answer.Code, now)
+	d.updatePauses(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item, with the fate from Sender.Conclude. If the item is
-// not stored, decide also stops the later items with the same Call and group, unless the
+// setOutcome sets the outcome of an item, with the fate from Sender.Conclude. If the item is
+// not stored, setOutcome also stops the later items with the same Call and group, unless the
 // policy is PolicyNeverPause.
-func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
+func (d *Dispatcher[M]) setOutcome(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
 	it.Outcome.Fate = d.sender.Conclude(it)
@@ -328,10 +328,10 @@ func (it *Item[M]) isStored() bool {
 	return it.phase == ended && it.Outcome.Fate == attempt.FateStored && it.Outcome.Reason == ReasonAnswered
 }
 
-// release calls Sender.Release for an item that is in no request. If the fate is FateStored,
-// release ends a pause caused by an earlier failure of the event. If not, release may pause
-// the group. The parameter `code` is the last error code of SQS for the item.
-func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
+// updatePauses calls Sender.Release for an item that is in no request. If the fate is
+// FateStored, updatePauses ends a pause caused by an earlier failure of the event. If not,
+// it may pause the group. The parameter `code` is the last error code of SQS for the item.
+func (d *Dispatcher[M]) updatePauses(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.FateStored {
 		d.endPause(it)
@@ -378,14 +378,14 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		}
 	case sending:
 		it.Outcome.Cause = cause
-		d.decide(it, ReasonWithdrawn, now)
+		d.setOutcome(it, ReasonWithdrawn, now)
 		it.detached = true
 	case queued:
 		it.Outcome.Cause = cause
 		if it.Verdict == verdict.KindRefuse {
-			d.end(it, ReasonRefused, now)
+			d.endItem(it, ReasonRefused, now)
 		} else {
-			d.end(it, ReasonWithdrawn, now)
+			d.endItem(it, ReasonWithdrawn, now)
 		}
 	}
 	g.remove(it)

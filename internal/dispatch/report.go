@@ -6,7 +6,7 @@ import "time"
 // The item has already left the group's queue.
 func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
-	if d.forced && it.waitsForStore() {
+	if d.withdrewAll && it.waitsForStore() {
 		it.endStoreWait(false)
 	}
 	if it.waitsForStore() {

@@ -295,11 +295,11 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 			require.NoError(t, d.TryReserve(1))
 		}
 		require.True(t, d.Submit(items...))
-		began := time.Now()
+		start := time.Now()
 		for _, it := range items {
 			d.Withdraw(nil, it, errOver)
 		}
-		took := time.Since(began)
+		took := time.Since(start)
 		close(c.stop)
 		_, err := d.Close(context.Background(), func() {})
 		require.NoError(t, err)

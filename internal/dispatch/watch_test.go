@@ -178,11 +178,11 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 	})
 }
 
-// counted is a context for counting calls of AfterFunc: begun is the number of all calls, and
-// watches is the number of calls that are not yet stopped.
+// counted is a context for counting calls of AfterFunc: calls is the number of all calls,
+// and watches is the number of calls that are not yet stopped.
 type counted struct {
 	context.Context
-	begun, watches atomic.Int64
+	calls, watches atomic.Int64
 }
 
 // Value hides the embedded context from package context. Otherwise, context.AfterFunc
@@ -190,7 +190,7 @@ type counted struct {
 func (c *counted) Value(any) any { return nil }
 
 func (c *counted) AfterFunc(f func()) func() bool {
-	c.begun.Add(1)
+	c.calls.Add(1)
 	c.watches.Add(1)
 	stop := context.AfterFunc(c.Context, f)
 	return func() bool {
@@ -212,7 +212,7 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 		other := c.item("b")
 		other.Context = ctx
 		c.submit(other)
-		require.EqualValues(t, 1, ctx.begun.Load(), "all groups share it")
+		require.EqualValues(t, 1, ctx.calls.Load(), "all groups share it")
 		c.flush()
 		require.Zero(t, ctx.watches.Load())
 	})
@@ -295,23 +295,23 @@ func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
 			ctx, cancels[i] = context.WithCancel(t.Context())
 			return ctx
 		})
-		began := time.Now()
+		start := time.Now()
 		for i := n - 1; i >= 0; i-- {
 			cancels[i]()
 		}
 		require.Eventually(t, func() bool { return d.Stats().Items <= 1 }, time.Minute, time.Millisecond)
-		t.Logf("%d contexts: %v, %d visits", n, time.Since(began), visited(d))
+		t.Logf("%d contexts: %v, %d visits", n, time.Since(start), visited(d))
 		require.LessOrEqual(t, visited(d), uint64(2*n))
 		end()
 	})
 	t.Run("callers that wait for one item each", func(t *testing.T) {
 		d, end := one()
 		items := submit(d, func(int) context.Context { return nil })
-		began := time.Now()
+		start := time.Now()
 		for i := n - 1; i >= 0; i-- {
 			d.Withdraw(nil, items[i], errOver)
 		}
-		t.Logf("%d callers: %v, %d visits", n, time.Since(began), visited(d))
+		t.Logf("%d callers: %v, %d visits", n, time.Since(start), visited(d))
 		require.LessOrEqual(t, visited(d), uint64(2*n))
 		end()
 	})
