@@ -65,7 +65,7 @@ func TestDependencies(t *testing.T) {
 func TestArrows(t *testing.T) {
 	imports := importsOf(t)
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/snsbody", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "internal/wire", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/dispatch", "internal/foreign", "internal/jsondiff", "internal/memory", "internal/observe", "internal/outage", "internal/queueurl", "internal/sink", "internal/snsbody", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/verdict", "internal/window", "internal/wire", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/verdict":   {"internal/attempt"},
 		"./internal/clock":     nil,
@@ -78,6 +78,7 @@ func TestArrows(t *testing.T) {
 		"./internal/outage":    nil,
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/queueurl":  nil,
+		"./internal/jsondiff":  nil,
 		"./internal/snsbody":   nil,
 		"./internal/sourceuri": nil,
 		"./internal/foreign":   {"internal/queueurl"},

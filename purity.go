@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/jsondiff"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -49,42 +48,13 @@ func (m *Message) differences(again *Message) (fs []lint.Finding) {
 		{"payload", ruleVolatileBody, "MessageBody"},
 		{"event_id", ruleVolatileBody, "Identity.EventID"}, // last, because it may follow from the others
 	} {
-		pointer, a, b := firstDifference("/"+member.name, was[member.name], is[member.name])
+		pointer, a, b := jsondiff.First("/"+member.name, was[member.name], is[member.name])
 		if pointer != "" && (member.name != "event_id" || len(fs) == 0) {
 			add(member.rule, member.field, pointer, a, b)
 		}
 	}
 	return fs
 }
-
-// firstDifference returns the JSON pointer to the first difference of two JSON values, and
-// both values there. The pointer is empty for equal values.
-func firstDifference(at string, a, b any) (string, any, any) {
-	if reflect.DeepEqual(a, b) {
-		return "", nil, nil
-	}
-	switch x := a.(type) {
-	case map[string]any:
-		y, _ := b.(map[string]any)
-		all := maps.Clone(x)
-		maps.Copy(all, y)
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if pointer, c, d := firstDifference(at+"/"+pointerEscapes.Replace(name), x[name], y[name]); y != nil && pointer != "" {
-				return pointer, c, d
-			}
-		}
-	case []any:
-		y, _ := b.([]any)
-		for i := range min(len(x), len(y)) {
-			if pointer, c, d := firstDifference(fmt.Sprintf("%s/%d", at, i), x[i], y[i]); pointer != "" {
-				return pointer, c, d
-			}
-		}
-	}
-	return at, a, b
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // kindOf describes a JSON value without showing it.
 func kindOf(v any) string {

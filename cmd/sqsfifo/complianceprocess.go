@@ -37,6 +37,8 @@ type servedProducer struct {
 	// The field `program` is nil before the first event, and again after the method `send`
 	// or `close` has seen the program end.
 	program *producerProgram
+
+	sends map[string]int // the number of sends of each event
 }
 
 // send implements the field Send of compliance.Suite. It sends one event through the
@@ -51,9 +53,16 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 		}
 		p.queueURL = queueURL
 	}
+	if p.sends == nil {
+		p.sends = map[string]int{}
+	}
+	defer func() { p.sends[string(event)]++ }()
 	for {
 		if p.program == nil {
-			program, err := startProducer(ctx, p.command, producerEnvironment(p.base, queueURL))
+			// Each process that begins with the same event has another local time zone. A
+			// payload in local time is then another message (see Replay Window Collision).
+			zone := zones[p.sends[string(event)]%len(zones)]
+			program, err := startProducer(ctx, p.command, append(producerEnvironment(p.base, queueURL), "TZ="+zone))
 			if err != nil {
 				return err
 			}
@@ -73,6 +82,8 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 		return err
 	}
 }
+
+var zones = []string{"UTC", "Asia/Kolkata", "America/St_Johns"}
 
 // serve starts an HTTP server that forwards requests to the queue, through the HTTP client
 // of the given SDK client.

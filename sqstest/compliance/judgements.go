@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/jsondiff"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -391,6 +392,13 @@ func difference(a, b string) string {
 	for at < len(a) && at < len(b) && a[at] == b[at] {
 		at++
 	}
+	member := ""
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil {
+		if pointer, _, _ := jsondiff.First("", x, y); pointer != "" {
+			member = "the member " + pointer + " differs; "
+		}
+	}
 	const before, after = 40, 60
 	from := max(at-before, 0)
 	cut := func(s string) string {
@@ -399,5 +407,5 @@ func difference(a, b string) string {
 		}
 		return s[from:min(at+after, len(s))]
 	}
-	return fmt.Sprintf("the first byte that differs is number %d:\n  %q\n  %q\n  %s^", at, cut(a), cut(b), strings.Repeat(" ", len(fmt.Sprintf("%q", a[from:at]))-1))
+	return fmt.Sprintf("%sthe first byte that differs is number %d:\n  %q\n  %q\n  %s^", member, at, cut(a), cut(b), strings.Repeat(" ", len(fmt.Sprintf("%q", a[from:at]))-1))
 }

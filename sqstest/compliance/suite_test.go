@@ -148,7 +148,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 		send              func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error
 	}{
 		{
-			"random event_id", "Replay Window Collision", "the first byte that differs",
+			"random event_id", "Replay Window Collision", "the member /event_id differs; the first byte that differs",
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return raw(ctx, client, queueURL, r.Tile, envelope(keyOf(r), uuid.Must(uuid.NewV7()).String(), r.At, payloadOf(t, r)), nil)
 			},
