@@ -27,6 +27,7 @@ func Misconfigured(client any, queueURL string) string {
 		return ""
 	}
 	o := c.Options()
+	//lint:ignore SA1019 a program may still use the old resolver
 	if o.EndpointResolver != nil || reflect.TypeOf(o.EndpointResolverV2) != reflect.TypeOf(sqs.NewDefaultEndpointResolverV2()) {
 		return ""
 	}
