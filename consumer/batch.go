@@ -60,7 +60,7 @@ func (e *engine) headOf(b *groupBatch) *item {
 	}
 	it := b.items[0]
 	p := e.givenUp[it.id()]
-	it.attempts, it.blocked = p.attempts, p.blocked
+	it.attempts, it.blocked, it.wasHead = p.attempts, p.blocked, true
 	return it
 }
 

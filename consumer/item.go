@@ -31,6 +31,7 @@ type item struct {
 	eventTime time.Time // see Envelope.EventTime
 	attempts  int       // failed calls of the handler in this process
 	blocked   error     // why the message blocked its group in this process, or nil
+	wasHead   bool      // attempts and blocked are known
 	claim     claim
 
 	// engine.mu guards the following fields.

@@ -323,5 +323,10 @@ func (e *engine) noteGivenUp(it *item) {
 	if len(e.givenUp) >= mostGivenUp {
 		maps.DeleteFunc(e.givenUp, func(_ string, p past) bool { return p.blocked == nil })
 	}
-	e.givenUp[it.id()] = past{e.givenUp[it.id()].receives + 1, it.attempts, it.blocked}
+	p := e.givenUp[it.id()]
+	p.receives++
+	if it.wasHead {
+		p.attempts, p.blocked = it.attempts, it.blocked
+	}
+	e.givenUp[it.id()] = p
 }

@@ -93,6 +93,7 @@ func (r *runner) attempt(ctx context.Context, item *PlannedItem, d decision, m *
 	resendFor := time.Duration(0)
 	if d.action == ActionSend {
 		if r.limiter != nil && r.limiter.Wait(ctx) != nil {
+			<-ctx.Done() // Wait also fails if ctx would end before the wait
 			return false
 		}
 		if resendFor = ResendFor; !d.deadline.IsZero() {
@@ -100,7 +101,11 @@ func (r *runner) attempt(ctx context.Context, item *PlannedItem, d decision, m *
 		}
 	}
 	p, claim, begin := &r.history.items[item.Number], r.claimOf(item, resendFor), time.Now()
-	out, err := r.config.Store.Claim(ctx, claim)
+	// A claim that the end of ctx cuts off may be granted, and the item then in doubt, although
+	// it was not sent.
+	late, cancel := after(ctx)
+	out, err := r.config.Store.Claim(late, claim)
+	cancel()
 	switch {
 	case err != nil:
 		r.stop(fmt.Errorf("replay: %w", err))

@@ -75,7 +75,9 @@ func (l *sourceLock) keep(ctx context.Context, stop context.CancelCauseFunc) {
 			return
 		case <-time.After(lockLease / 3):
 		}
-		if err := l.store.Extend(ctx, l.ref, lockLease); err != nil && ctx.Err() == nil {
+		call, cancel := context.WithTimeout(ctx, lockLease/3)
+		err := l.store.Extend(call, l.ref, lockLease)
+		if cancel(); err != nil && ctx.Err() == nil {
 			stop(fmt.Errorf("replay: keep the lock of the source: %w", err))
 			return
 		}

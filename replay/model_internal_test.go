@@ -321,3 +321,19 @@ func (w *world) check(plan *Plan, results []ItemResult) {
 		}
 	}
 }
+
+// The reason or response of an operator is no outcome, whatever its first word.
+func TestWordsOfAnOperator(t *testing.T) {
+	for _, text := range []string{"sent: no trace of it", "skipped: x", "suppressed: x", "unresolved: x", "looked"} {
+		p := progressOf(idempotency.Record{Status: idempotency.StatusFailed, Reason: text})
+		assert.True(t, p.resolved, text)
+		assert.Equal(t, OutcomeNone, p.outcome, text)
+		assert.Equal(t, text, p.reason)
+	}
+	for _, text := range []string{"failed: x", "drift: x", "unresolved: x", "looked"} {
+		p := progressOf(idempotency.Record{Status: idempotency.StatusSucceeded, Result: idempotency.Result{Response: []byte(text)}})
+		assert.Equal(t, OutcomeSuppressed, p.outcome, text)
+	}
+	assert.Equal(t, OutcomeFailed, progressOf(idempotency.Record{Status: idempotency.StatusFailed, Reason: textOf(OutcomeFailed, "x")}).outcome)
+	assert.LessOrEqual(t, len(textOf(OutcomeUnresolved, strings.Repeat("ä", 2000))), idempotency.MaxReason)
+}

@@ -56,10 +56,14 @@ const altered = "altered"
 // given is the reason of an item that an operator gave up: see Config.GiveUp.
 const given = "given up"
 
+// maxReason is the length in bytes of the reason in a record. With the outcome it is below
+// idempotency.MaxReason.
+const maxReason = 900
+
 // textOf encodes an outcome and a reason as a text for the store, and parseText decodes the
 // text. A reason that an operator wrote has no outcome.
 func textOf(o Outcome, reason string) string {
-	return strings.ToValidUTF8(fmt.Sprintf("%s: %.900s", o, strings.ReplaceAll(reason, "\x00", " ")), "?")
+	return strings.ToValidUTF8(fmt.Sprintf("%s: %s", o, strings.ReplaceAll(reason[:min(len(reason), maxReason)], "\x00", " ")), "?")
 }
 
 func parseText(text string) (Outcome, string) {
@@ -74,11 +78,13 @@ func progressOf(r idempotency.Record) progress {
 	p := progress{messageID: r.Result.MessageID, sequence: r.Result.SequenceNumber}
 	switch r.Status {
 	case idempotency.StatusSucceeded:
-		if p.outcome, p.reason = parseText(string(r.Result.Response)); p.outcome == OutcomeNone {
+		if p.outcome, p.reason = parseText(string(r.Result.Response)); !p.outcome.groupContinues() { // an operator's response
 			p.outcome, p.reason = OutcomeSuppressed, "resolved: "+string(idempotency.ResolutionTookEffect)
 		}
 	case idempotency.StatusFailed:
-		p.outcome, p.reason = parseText(r.Reason)
+		if p.outcome, p.reason = parseText(r.Reason); p.outcome.groupContinues() || p.outcome == OutcomeUnresolved { // an operator's reason
+			p.outcome, p.reason = OutcomeNone, r.Reason
+		}
 		p.resolved = p.outcome == OutcomeNone
 	case idempotency.StatusRunning:
 		p.outcome, p.resendUntil = OutcomeUnresolved, r.ResendUntil

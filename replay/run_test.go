@@ -486,6 +486,40 @@ func TestInterrupted(t *testing.T) {
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
+// interrupting ends the run during a claim. Like a database, it may still grant the claim
+// after the end of the call's context.
+type interrupting struct {
+	idempotency.Store
+	stop  context.CancelFunc
+	calls atomic.Int64
+}
+
+func (s *interrupting) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	if s.calls.Add(1) == 20 {
+		s.stop()
+	}
+	out, err := s.Store.Claim(context.WithoutCancel(ctx), c)
+	if ctx.Err() != nil {
+		return idempotency.Outcome{}, errors.Join(err, idempotency.ErrAmbiguous)
+	}
+	return out, err
+}
+
+// A run that ends during a claim leaves no item in doubt that it has not sent.
+func TestInterruptedDuringAClaim(t *testing.T) {
+	q := newQueue(t)
+	s := sourceOf(t, many(t, 5, 20)...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	ctx, cancel := context.WithCancel(t.Context())
+	j := &interrupting{Store: new(idempotency.Memory), stop: cancel}
+	_, err := start(ctx, plan, replay.Config{Source: s, Store: j, Sender: newProducer(t, q, q.URL())})
+	require.ErrorIs(t, err, context.Canceled)
+	report, _, err := replay.ReadReport(t.Context(), plan, j, time.Time{})
+	require.NoError(t, err)
+	assert.Zero(t, report.Unresolved)
+	assert.Positive(t, report.Remaining)
+}
+
 // After a failure of the store or the source, no more messages are sent.
 func TestFailsClosed(t *testing.T) {
 	broken := errors.New("broken")

@@ -60,24 +60,24 @@ func Run(ctx context.Context, plan *Plan, c Config) (_ PlanReport, err error) {
 	if err != nil {
 		return PlanReport{}, err
 	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.stop = stop
+	var keeping sync.WaitGroup
+	kept, release := context.WithCancel(context.WithoutCancel(ctx)) // until the last outcome is recorded
+	keeping.Go(func() { lock.keep(kept, stop) })
 	defer func() {
+		release()
+		keeping.Wait()
 		late, cancel := after(ctx)
 		defer cancel()
 		err = errors.Join(err, lock.end(late, idempotency.Released()))
 	}()
 	r.token = idempotency.NewTokenOf(plan.ID, time.UnixMilli(lock.ref.Fence)) // a later run succeeds this one
-	if err := r.begin(ctx); err != nil {
+	if err := r.begin(running); err != nil {
 		return PlanReport{}, err
 	}
-	running, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	r.stop = stop
-	var keeping sync.WaitGroup
-	kept, release := context.WithCancel(running)
-	keeping.Go(func() { lock.keep(kept, stop) })
 	r.work(running)
-	release()
-	keeping.Wait()
 	return r.end(context.Cause(running))
 }
 
@@ -189,11 +189,16 @@ func (r *runner) work(ctx context.Context) {
 	}
 	var running sync.WaitGroup
 	for _, items := range groups {
+		taken := false
 		select {
 		case r.slots <- struct{}{}:
+			taken = true
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
+			if taken {
+				<-r.slots // another group may wait for it
+			}
 			break
 		}
 		running.Go(func() {

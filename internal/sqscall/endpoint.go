@@ -52,7 +52,8 @@ func Misconfigured(client any, queueURL string) string {
 	}
 	region, own := queueurl.Region(queueURL), queueurl.Region(endpoint.URI.String())
 	switch u, err := url.Parse(queueURL); {
-	case err != nil || o.BaseEndpoint != nil || own == region || own == "": // own is "" in partitions newer than this module
+	case err != nil || o.BaseEndpoint != nil || own == region || own == "", // own is "" in partitions newer than this module
+		region == "" && len(o.APIOptions) > 0: // a step of the caller may change the request's host
 		return ""
 	case region == "":
 		return fmt.Sprintf("the host of the URL is not one of SQS, and the client sends to %s; set BaseEndpoint or AWS_ENDPOINT_URL_SQS to %s://%s, or use the URL that GetQueueUrl returns",

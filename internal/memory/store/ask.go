@@ -132,7 +132,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 				}
 			}
 			if k.isUnused(&out) {
-				k.ref = out.Ref()
+				k.ref, k.granted = out.Ref(), false
 				unused = append(unused, &queuedUpdate{claim: k, ending: idempotency.Released()})
 				requests, again = append(requests, k.request), append(again, i)
 				verdicts[i] = k.wait(errUnused, maxWait) // the final verdict if the store does not release the claim
@@ -150,7 +150,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []verdict.
 }
 
 // isUnused reports whether the store has granted a claim again that began earlier, although
-// no request was made since then: the store's answers were lost. Used as it is, the claim
+// no request was made since then that may have stored the event: the store's answers were
+// lost. Used as it is, the claim
 // would leave too little time for resends, because this time counts from its beginning.
 func (k *Claim) isUnused(out *idempotency.Outcome) bool {
 	return out.Decision == idempotency.DecisionRenewed && k.maybeGranted && !k.Known().Ours && out.Record.Prior.Status != idempotency.StatusRunning

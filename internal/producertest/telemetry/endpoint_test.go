@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	smithyendpoints "github.com/aws/smithy-go/endpoints"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -130,7 +131,10 @@ func TestConfiguredClient(t *testing.T) {
 		"BaseEndpoint":            {localURL, func(o *sqs.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:4566") }, "127.0.0.1:4566"},
 		"BaseEndpoint, no region": {localURL, func(o *sqs.Options) { o.Region, o.BaseEndpoint = "", aws.String("http://127.0.0.1:4566") }, "127.0.0.1:4566"},
 		"BaseEndpoint, AWS's URL": {awsURL, func(o *sqs.Options) { o.Region, o.BaseEndpoint = "us-east-1", aws.String("http://127.0.0.1:4566") }, "127.0.0.1:4566"},
-		"a resolver":              {localURL, func(o *sqs.Options) { o.EndpointResolverV2 = resolver{} }, "proxy.example"},
+		"a step of its own": {localURL, func(o *sqs.Options) {
+			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
+		}, "sqs.eu-central-1.amazonaws.com"},
+		"a resolver": {localURL, func(o *sqs.Options) { o.EndpointResolverV2 = resolver{} }, "proxy.example"},
 		//lint:ignore SA1019 a program may still use the old resolver
 		"an old resolver": {localURL, func(o *sqs.Options) { o.EndpointResolver = sqs.EndpointResolverFromURL("http://old.example") }, "old.example"},
 	} {
