@@ -322,7 +322,7 @@ func (w *world) check(plan *Plan, results []ItemResult) {
 	}
 }
 
-// The reason or response of an operator is no outcome, whatever its first word.
+// The reason or response of an operator is not an outcome, whatever its first word.
 func TestWordsOfAnOperator(t *testing.T) {
 	for _, text := range []string{"sent: no trace of it", "skipped: x", "suppressed: x", "unresolved: x", "looked"} {
 		p := progressOf(idempotency.Record{Status: idempotency.StatusFailed, Reason: text})

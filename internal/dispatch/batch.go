@@ -133,9 +133,10 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 }
 
 // deadline returns the time from which an item gets no attempt: Options.RetryFor after the
-// later of its submission and the last answer about an item of its group. All
-// items that wait during an outage therefore end at its end or after RetryFor, not one
-// after another. An earlier time of Sender.GiveUpAt takes precedence.
+// later of its submission and the last answer about an item of its group. All items that
+// wait during an outage therefore end at its end or after RetryFor, not one after another.
+// An item that waited for longer than RetryFor has one attempt. An earlier time of
+// Sender.GiveUpAt takes precedence.
 //
 // The zero time means no deadline: since then, no attempt of the group has failed.
 func (d *Dispatcher[M]) deadline(it *Item[M]) time.Time {
@@ -148,8 +149,8 @@ func (d *Dispatcher[M]) deadline(it *Item[M]) time.Time {
 	}
 	at := since.Add(d.options.RetryFor)
 	if it.doubt > 0 {
-		// SQS may have stored the item, and a retry may prove this: permit retries for the
-		// whole time Options.RetryFor.
+		// SQS may have stored the item, and a retry may prove this: GiveUpAt does not shorten
+		// the time.
 		return at
 	}
 	if stop := d.sender.GiveUpAt(it); !stop.IsZero() && stop.Before(at) {
