@@ -78,8 +78,8 @@ type Delivery struct {
 	// RetryFor counts from the later of two times: the submission of the event, and the last
 	// answer of SQS that stored or refused an event of its message group. All events that
 	// wait in a group during an outage therefore end at the same time, and the later ones
-	// without an attempt. If no attempt fails, RetryFor has no effect, however long an event
-	// waits.
+	// without an attempt. An event that has waited for longer than RetryFor gets one attempt.
+	// If no attempt fails, RetryFor has no effect, however long an event waits.
 	//
 	// With Config.Store, the maximum is 4 minutes and 30 seconds minus Store.Timeout: 4
 	// minutes and 25 seconds by default. Zero then means the maximum, and a longer
