@@ -133,22 +133,35 @@ func (m *modelRun) check(sum *modelTotals) {
 }
 
 // checkTime checks that an outcome comes RetryFor after the later of the submission and the
-// last answer about an event of the group. A request, a minute until the
-// dispatcher ends events that wait for a request, and a few seconds may be added.
+// last answer about an event of the group. A request, a minute until the dispatcher ends
+// events that wait for a request, and a few seconds may be added. The first attempt may be
+// later if no attempt of the group failed before it.
 func (m *modelRun) checkTime(s *modelSub) {
 	if m.delivery.BufferEvents != 0 || m.crowded || m.slow || m.on.suspends || m.on.deaf > 0 || s.outcomes == 0 {
 		return // the time of Submit or of the outcome is not known well enough
 	}
-	since := s.made
+	since, first, failed := s.made, time.Time{}, time.Time{}
 	for _, r := range m.requests {
-		if _, fails := map[string]bool{"throttled": true, "refused": true, "failing": true, "lost": true}[r.plan.kind]; !fails &&
-			r.subs[0].producer == s.producer && r.answered && r.end.After(since) && r.end.Before(s.reported) &&
-			slices.ContainsFunc(r.subs, func(o *modelSub) bool { return o.e.Group == s.e.Group }) {
+		if r.subs[0].producer != s.producer || !slices.ContainsFunc(r.subs, func(o *modelSub) bool { return o.e.Group == s.e.Group }) {
+			continue
+		}
+		if first.IsZero() && slices.Contains(r.subs, s) {
+			first = r.start
+		}
+		_, fails := map[string]bool{"throttled": true, "refused": true, "failing": true, "lost": true}[r.plan.kind]
+		if fails = fails || !r.answered; !fails && r.end.After(since) && r.end.Before(s.reported) {
 			since = r.end
 		}
+		if fails && r.end.After(failed) && (first.IsZero() || !r.end.After(first)) {
+			failed = r.end
+		}
 	}
-	if took := s.reported.Sub(since); took > cmp.Or(m.delivery.RetryFor, 270*time.Second)+20*time.Second+time.Minute+10*time.Second {
-		m.fail(s, "its outcome took %v", took)
+	limit := since.Add(cmp.Or(m.delivery.RetryFor, 270*time.Second) + time.Minute)
+	if !failed.After(since) && first.After(limit) {
+		limit = first
+	}
+	if s.reported.Sub(limit) > 30*time.Second {
+		m.fail(s, "its outcome took %v", s.reported.Sub(since))
 	}
 }
 
