@@ -112,9 +112,9 @@ func TestRefusedReleases(t *testing.T) {
 func TestRetryUnresolved(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
-		unknown := true
+		var known atomic.Bool
 		c := w.config(func(context.Context, consumer.Message[job]) error {
-			if unknown {
+			if !known.Load() {
 				return consumer.MaybeDone(errors.New("timeout of the bank"))
 			}
 			return nil
@@ -123,7 +123,7 @@ func TestRetryUnresolved(t *testing.T) {
 		c.Store, c.Guarantee = store, consumer.GuaranteeAtMostOnce
 		running, stop := w.running(c)
 		time.Sleep(time.Minute)
-		unknown = false
+		known.Store(true)
 		var unresolved *idempotency.UnresolvedError
 		require.ErrorAs(w, running.Retry("a"), &unresolved)
 		time.Sleep(time.Hour)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -38,6 +39,7 @@ func TestTimeout(t *testing.T) {
 				require.Len(w, running.Blocked(), 1)
 				require.ErrorIs(w, running.Blocked()[0].Cause, consumer.ErrTimeout)
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				assert.Equal(w, []int{1, 2, 3, 4, 5}, attempts)
 				for _, d := range took {
 					assert.Equal(w, 5*time.Minute, d)
