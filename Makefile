@@ -107,7 +107,8 @@ SOAKS = soak() { echo "go test $$*"; $(GO) test -count=1 -vet=off -timeout 0 "$$
 	soak -run '^TestModel$$|^TestStoreModel$$' ./internal/producertest/model -model.seeds $(SEEDS) -store.seeds $(SEEDS); \
 	soak -run '^TestSystem$$' ./internal/systemtest -system.seeds $(SEEDS); \
 	soak -run '^TestSystem$$' ./lab/sqlstoretest -system.seeds $$(($(SEEDS) / 10 + 1)); \
-	soak -run '^TestKilled$$|^TestModel$$' ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS); \
+	soak -run '^TestModel$$' ./replay -model.seeds $(SEEDS); \
+	soak -run '^TestKilled$$' ./lab/replaytest -kill.groups 1000 -kill.items 100000 -kill.kills 20; \
 	soak -run '^TestSendKilled$$' ./cmd/sqsfifo -send.all; \
 	soak -run '^TestSimulation$$' ./consumer/consumertest -consumer.seeds 86 -consumer.messages 6000; \
 	soak -run 'Reference|JavaScript|AFaultInEachRule|ThreeLanguages' ./docs/kfm -reference.values $(VALUES)

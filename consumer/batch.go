@@ -60,7 +60,7 @@ func (e *engine) headOf(b *groupBatch) *item {
 	}
 	it := b.items[0]
 	p := e.givenUp[it.id()]
-	it.attempts, it.blocked, it.wasHead = p.attempts, p.blocked, true
+	it.attempts, it.blocked, it.unresolved, it.wasHead = p.attempts, p.blocked, p.unresolved, true
 	return it
 }
 
@@ -267,9 +267,9 @@ func (e *engine) end(b *groupBatch) {
 func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	key, at := e.events.describe(it)
 	e.mu.Lock()
-	b.headAttempts, b.headError, b.headKey, b.unresolved = it.attempts, o.err, key, idempotency.Key{}
-	if o.kind != failed {
-		b.calledFor = 0
+	b.headAttempts, b.headError, b.headKey, it.unresolved = it.attempts, o.err, key, idempotency.Key{}
+	if o.kind == failed {
+		b.calledFor += e.clock.Now().Sub(b.calledAt)
 	}
 	switch o.kind {
 	case handled:
@@ -279,7 +279,7 @@ func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	case failed, failedForGood, unresolved, misconfigured:
 		e.stats.Failures++
 		if o.kind == unresolved {
-			b.unresolved = it.claim.key
+			it.unresolved = it.claim.key
 		}
 	case deferred:
 		e.stats.Deferred++

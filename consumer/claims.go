@@ -109,7 +109,7 @@ func (c *Consumer[T]) isUnresolved(key idempotency.Key) error {
 		if err != nil {
 			return err
 		}
-		if idempotency.Decide(found[0], idempotency.Claim{Fingerprint: found[0].Fingerprint}, time.Now()) == idempotency.DecisionUnresolved {
+		if idempotency.Decide(found[0], idempotency.Claim{Fingerprint: found[0].Fingerprint}, found[0].ReadAt) == idempotency.DecisionUnresolved {
 			return idempotency.Outcome{Decision: idempotency.DecisionUnresolved, Record: found[0]}.Err(key)
 		}
 		return nil

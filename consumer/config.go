@@ -96,8 +96,8 @@ type Config[T any] struct {
 	// is at most MaxHold. The default is a third of MaxHold.
 	Timeout time.Duration
 
-	// MaxHold is the longest time that the handler may take for one message in this process,
-	// in all its failed calls. The pauses between them do not count. When the time ends, so
+	// MaxHold is the longest time that the handler may take for one received message, in all
+	// its failed calls. The pauses and other calls between them do not count. When the time ends, so
 	// does the handler's context, with [ErrHeldTooLong], and the messages of the group become
 	// visible to other processes.
 	//

@@ -92,7 +92,7 @@ func (e *engine) unresolvedKey(group string) idempotency.Key {
 	if err != nil {
 		return idempotency.Key{}
 	}
-	return b.unresolved
+	return b.items[0].unresolved
 }
 
 func (e *engine) retry(group string) error {

@@ -129,6 +129,12 @@ func TestRetryUnresolved(t *testing.T) {
 		time.Sleep(time.Hour)
 		assert.Equal(w, []string{"a1"}, w.noted(&w.calls))
 
+		time.Sleep(12 * time.Hour) // the message is received again, and blocks at once
+		assert.Equal(w, 2, mostReceives(w.queue))
+		require.Len(w, running.Blocked(), 1)
+		require.ErrorAs(w, running.Retry("a"), &unresolved)
+		assert.Equal(w, []string{"a1"}, w.noted(&w.calls))
+
 		key := idempotency.Key{Scope: unresolved.Scope, Operation: "consume", Value: "a1"}
 		found, err := store.Lookup(w.Context(), key)
 		require.NoError(w, err)

@@ -15,5 +15,5 @@ func TestAWaitingMessageForgetsNothing(t *testing.T) {
 	e, raw, cause := &engine{}, types.Message{MessageId: aws.String("m")}, errors.New("no")
 	e.noteGivenUp(&item{raw: raw, wasHead: true, attempts: 4, blocked: cause})
 	e.noteGivenUp(&item{raw: raw})
-	assert.Equal(t, past{2, 4, cause}, e.givenUp["m"])
+	assert.Equal(t, past{receives: 2, attempts: 4, blocked: cause}, e.givenUp["m"])
 }

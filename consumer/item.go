@@ -40,8 +40,9 @@ type item struct {
 	changing       bool          // a call that changes the visibility timeout is running
 	deleting       bool          // a call that deletes the message is running
 	visibilityLost bool
-	removed        bool // deleted, or removed from its batch
-	suspicion      int  // receives that may have ended in a crash
+	removed        bool            // deleted, or removed from its batch
+	suspicion      int             // receives that may have ended in a crash
+	unresolved     idempotency.Key // key of the event if it blocks the group without an outcome in the store, else zero
 }
 
 // claim is the state of an item in the idempotency store. A granted claim is the right to
@@ -120,16 +121,15 @@ type groupBatch struct {
 	// engine.mu guards the following fields.
 	items        []*item // the first is the head of the group
 	state        state
-	headSince    time.Time       // when the first message became the head
-	headError    error           // error of the head's last attempt, or nil
-	headKey      string          // dedupe key of the head, known after its first attempt
-	unresolved   idempotency.Key // key of a head without an outcome in the store, else zero
-	headAttempts int             // calls of the handler for the head
-	calledAt     clock.Instant   // start of the handler's last call for the head
-	calledFor    time.Duration   // earlier failed calls for the head
-	superseded   bool            // the group has a newer batch, so this batch must end early
-	suspect      bool            // the first message is a suspect (see caution), not yet handled
-	suspectRuns  bool            // the suspect's handler runs
+	headSince    time.Time     // when the first message became the head
+	headError    error         // error of the head's last attempt, or nil
+	headKey      string        // dedupe key of the head, known after its first attempt
+	headAttempts int           // calls of the handler for the head
+	calledAt     clock.Instant // start of the handler's last call for the head
+	calledFor    time.Duration // earlier failed calls for the head
+	superseded   bool          // the group has a newer batch, so this batch must end early
+	suspect      bool          // the first message is a suspect (see caution), not yet handled
+	suspectRuns  bool          // the suspect's handler runs
 }
 
 // operatorRequest is a call of Retry or ParkHead for a batch that waits for its next

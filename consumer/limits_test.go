@@ -125,6 +125,34 @@ func TestHoldIsOfOneMessage(t *testing.T) {
 	}
 }
 
+// Calls that do not fail, between failed calls, neither count nor begin the time again.
+func TestHoldSumsFailedCalls(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1)
+		var causes []error
+		n := 0
+		c := w.config(func(ctx context.Context, m consumer.Message[job]) error {
+			if n++; n%2 == 0 {
+				return consumer.Defer(errors.New("closed"), time.Second)
+			}
+			select {
+			case <-time.After(4 * time.Minute):
+			case <-ctx.Done():
+			}
+			causes = append(causes, context.Cause(ctx))
+			return errors.New("not yet")
+		})
+		c.Failure.Attempts = 100
+		_, stop := w.running(c)
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		require.Len(w, causes, 4)
+		assert.Equal(w, []error{nil, nil, nil}, causes[:3])
+		require.ErrorIs(w, causes[3], consumer.ErrHeldTooLong)
+		require.NoError(w, stop())
+	})
+}
+
 // Failure.Backoff decides the pause after each failed attempt, whatever MaxHold is. If it
 // panics, the default applies.
 func TestOwnBackoff(t *testing.T) {

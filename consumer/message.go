@@ -27,7 +27,9 @@ type Message[T any] struct {
 	// SentAt is when SQS accepted the message; a move to a dead-letter queue keeps it.
 	SentAt time.Time
 
-	// Attempt counts the calls of the handler for the message in this process, from 1.
+	// Attempt is one more than the number of failed calls of the handler for the message in
+	// this process. Calls that return [Defer], or that a shutdown or a lost message cut off,
+	// do not count. After [Consumer.Retry] of a blocked group, Attempt is 1 again.
 	Attempt int
 
 	// Receives is SQS's approximate receive count, at least 1.
@@ -35,6 +37,7 @@ type Message[T any] struct {
 
 	// Repeated reports that the handler was possibly called for the event before, in this
 	// or another process, and may have had its effect. Without a store, Repeated is true if
-	// Attempt > 1 or Receives > 1.
+	// Attempt > 1 or Receives > 1. With a store, Repeated is false after an earlier receive
+	// whose handler returned an error, unless that was a [MaybeDone] error.
 	Repeated bool
 }

@@ -47,7 +47,6 @@ func (e *engine) acquire(b *groupBatch) bool {
 func (e *engine) yield(b *groupBatch, s state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b.calledFor += e.clock.Now().Sub(b.calledAt)
 	e.handlerEnded(b)
 	e.setState(b, s)
 	e.grant()

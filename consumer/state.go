@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
@@ -181,8 +182,11 @@ type caution struct {
 // past is what this process did to a message that it gave up.
 type past struct {
 	receives int
-	attempts int   // see item
-	blocked  error // see item
+
+	// See item.
+	attempts   int
+	blocked    error
+	unresolved idempotency.Key
 }
 
 // period is a limited time of caution.
@@ -326,7 +330,7 @@ func (e *engine) noteGivenUp(it *item) {
 	p := e.givenUp[it.id()]
 	p.receives++
 	if it.wasHead {
-		p.attempts, p.blocked = it.attempts, it.blocked
+		p.attempts, p.blocked, p.unresolved = it.attempts, it.blocked, it.unresolved
 	}
 	e.givenUp[it.id()] = p
 }

@@ -178,14 +178,14 @@ func queueName(queueURL string) (account, name string, ok bool) {
 	if err != nil {
 		return "", "", false
 	}
-	parts := strings.Split(u.Path, "/")
-	if len(parts) == 5 && parts[1] == "queue" {
-		parts = parts[2:]
+	path, ok := strings.CutPrefix(u.Path, "/")
+	if rest, inRegion := strings.CutPrefix(path, "queue/"); inRegion {
+		if _, behind, found := strings.Cut(rest, "/"); found { // otherwise the account is "queue"
+			path = behind
+		}
 	}
-	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
-		return "", "", false
-	}
-	return parts[1], parts[2], true
+	account, name, found := strings.Cut(path, "/")
+	return account, name, ok && found && account != "" && name != "" && !strings.Contains(name, "/")
 }
 
 // Message is one stored message. Suppressed and refused sends leave no Message.

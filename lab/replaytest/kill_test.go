@@ -92,7 +92,7 @@ func TestRunForTheParentProcess(t *testing.T) {
 			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 		}),
 	})
-	p := newProducer(t, client, os.Getenv(childQueue), func(c *sqsfifo.Config[Event]) { c.Delivery.InFlight = 16 })
+	p := newProducer(t, client, os.Getenv(childQueue))
 	report, err := replay.Run(t.Context(), plan, replay.Config{Source: s, Sender: p, Store: openStore(t, dir), Owner: "replay", ID: os.Getenv(childRun), InFlight: 1000})
 	require.NoError(t, err)
 	t.Log(report)
