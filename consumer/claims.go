@@ -161,8 +161,7 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	return outcome{}, true
 }
 
-// finish ends an item's granted claim in the store, even after ctx has ended. Without a
-// confirmation from the store, finish repeats the call once.
+// finish ends an item's granted claim in the store, even after ctx has ended.
 func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.Ending) (err error) {
 	it.claim.mu.Lock()
 	ref, granted := it.claim.ref, it.claim.granted
@@ -170,12 +169,9 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 	if !granted {
 		return nil
 	}
-	for range 2 {
-		err = c.withStore(context.WithoutCancel(ctx), func(ctx context.Context, s idempotency.Store) error { return s.Finish(ctx, ref, ending) })
-		if !errors.Is(err, idempotency.ErrAmbiguous) {
-			break
-		}
-	}
+	err = idempotency.Confirm(func() error {
+		return c.withStore(context.WithoutCancel(ctx), func(ctx context.Context, s idempotency.Store) error { return s.Finish(ctx, ref, ending) })
+	})
 	if err == nil || errors.Is(err, idempotency.ErrStaleClaim) {
 		it.claim.mu.Lock()
 		it.claim.granted = false

@@ -13,7 +13,7 @@ var (
 
 	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat the
 	// call. If the call was a claim, use the same token. If the call ended or extended a
-	// claim, use the same fence.
+	// claim, use the same fence. See [Confirm].
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 
 	// ErrBusy: other calls were writing the key's record until this call gave up. Repeat
@@ -27,6 +27,17 @@ var (
 	// ErrClosed: the store was closed. The call changed nothing.
 	ErrClosed = errors.New("the store is closed")
 )
+
+// Confirm calls f, and once more if its error wraps [ErrAmbiguous]. It returns the last
+// error. The function f makes one call of a [Store], such as a claim with a fixed token or
+// the end of a claim. Both calls together change the store at most once.
+func Confirm(f func() error) error {
+	err := f()
+	if errors.Is(err, ErrAmbiguous) {
+		err = f()
+	}
+	return err
+}
 
 // RedactedKey identifies a key in an error, without Key.Value. Errors contain no key value,
 // payload or result of the caller.

@@ -262,18 +262,13 @@ func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f 
 	return result, err
 }
 
-// finish ends the claim even if ctx has ended. If the store does not confirm the end,
-// finish repeats the call once.
-func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
-	for range 2 {
+// finish ends the claim even if ctx has ended.
+func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) error {
+	return Confirm(func() error {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.config.Policy.config.StoreTimeout)
-		err = g.config.Store.Finish(bounded, out.Ref(), t)
-		cancel()
-		if !errors.Is(err, ErrAmbiguous) {
-			break
-		}
-	}
-	return err
+		defer cancel()
+		return g.config.Store.Finish(bounded, out.Ref(), t)
+	})
 }
 
 // runUnclaimed handles an error of the store: GuardConfig.FailOpen decides whether the

@@ -101,11 +101,7 @@ func (r *runner) attempt(ctx context.Context, item *PlannedItem, d decision, m *
 		}
 	}
 	p, claim, begin := &r.history.items[item.Number], r.claimOf(item, resendFor), time.Now()
-	// A claim that the end of ctx cuts off may be granted, and the item then in doubt, although
-	// it was not sent.
-	late, cancel := after(ctx)
-	out, err := r.config.Store.Claim(late, claim)
-	cancel()
+	out, err := r.claim(ctx, claim)
 	switch {
 	case err != nil:
 		r.stop(fmt.Errorf("replay: %w", err))

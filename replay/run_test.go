@@ -520,6 +520,38 @@ func TestInterruptedDuringAClaim(t *testing.T) {
 	assert.Positive(t, report.Remaining)
 }
 
+// forgetful does not confirm its first call of each kind.
+type forgetful struct {
+	idempotency.Store
+	claims, ends atomic.Int64
+}
+
+func (s *forgetful) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	out, err := s.Store.Claim(ctx, c)
+	if c.Key.Operation == "replay.item" && s.claims.Add(1) == 1 {
+		return idempotency.Outcome{}, errors.Join(err, idempotency.ErrAmbiguous)
+	}
+	return out, err
+}
+
+func (s *forgetful) Finish(ctx context.Context, r idempotency.Ref, how idempotency.Ending) error {
+	err := s.Store.Finish(ctx, r, how)
+	if r.Key.Operation == "replay.item" && s.ends.Add(1) == 1 {
+		return errors.Join(err, idempotency.ErrAmbiguous)
+	}
+	return err
+}
+
+// An answer of the store that is lost once does not end the run.
+func TestLostAnswersOfTheStore(t *testing.T) {
+	q := newQueue(t)
+	s := sourceOf(t, many(t, 2, 5)...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	report := run(t, plan, replay.Config{Source: s, Store: &forgetful{Store: new(idempotency.Memory)}, Sender: newProducer(t, q, q.URL())})
+	assert.Equal(t, 10, report.Sent)
+	assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
+}
+
 // After a failure of the store or the source, no more messages are sent.
 func TestFailsClosed(t *testing.T) {
 	broken := errors.New("broken")

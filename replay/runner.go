@@ -121,7 +121,7 @@ func (r *runner) begin(ctx context.Context) (err error) {
 func (r *runner) complete(ctx context.Context, c idempotency.Claim, response string) (idempotency.Record, error) {
 	c.Resend = true
 	c.Token, c.Terms = r.token, idempotency.Terms{Lease: lockLease, TTL: idempotency.Forever, ResendFor: c.Terms.ResendFor}
-	out, err := r.config.Store.Claim(ctx, c)
+	out, err := r.claim(ctx, c)
 	if err != nil || out.Decision == idempotency.DecisionDuplicate {
 		return out.Record, err
 	}
@@ -131,11 +131,23 @@ func (r *runner) complete(ctx context.Context, c idempotency.Claim, response str
 	return r.finish(ctx, &out, idempotency.Completed(idempotency.Result{Response: []byte(response)}))
 }
 
+// claim makes a claim, also after the end of ctx: a claim that is cut off may be granted, and
+// the item is then in doubt, although it was not sent.
+func (r *runner) claim(ctx context.Context, c idempotency.Claim) (out idempotency.Outcome, err error) {
+	late, cancel := after(ctx)
+	defer cancel()
+	err = idempotency.Confirm(func() error {
+		out, err = r.config.Store.Claim(late, c)
+		return err
+	})
+	return out, err
+}
+
 // finish ends a granted claim and returns the record.
 func (r *runner) finish(ctx context.Context, out *idempotency.Outcome, how idempotency.Ending) (idempotency.Record, error) {
 	late, cancel := after(ctx)
 	defer cancel()
-	if err := r.config.Store.Finish(late, out.Ref(), how); err != nil {
+	if err := idempotency.Confirm(func() error { return r.config.Store.Finish(late, out.Ref(), how) }); err != nil {
 		return out.Record, err
 	}
 	return idempotency.ApplyEnding(out.Record, out.Ref(), how, out.Record.ReadAt)

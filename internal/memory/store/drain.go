@@ -117,12 +117,9 @@ func (c *Claimant) writeBatch(batch []*queuedUpdate) []error {
 	}
 	for i, e := range batch {
 		all.Go(func() {
-			for range 2 {
-				errs[i] = c.write(c.ctx, func(ctx context.Context) error { return c.options.Store.Finish(ctx, e.claim.ref, e.ending) })
-				if !errors.Is(errs[i], idempotency.ErrAmbiguous) {
-					return
-				}
-			}
+			errs[i] = idempotency.Confirm(func() error {
+				return c.write(c.ctx, func(ctx context.Context) error { return c.options.Store.Finish(ctx, e.claim.ref, e.ending) })
+			})
 		})
 	}
 	all.Wait()
