@@ -177,11 +177,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	rc.Progress = w.add
 	report, err := replay.Run(ctx, plan, rc)
 	w.progress.finish()
-	var wrong *replay.ReportError
-	var locked *replay.LockedError
-	var field *sqsfifo.InvalidError
-	// With one of these errors, the report of replay.Run is empty, so do not print it.
-	if errors.As(err, &wrong) || errors.As(err, &locked) || errors.As(err, &field) {
+	if report.Plan == "" { // the run has not begun, or its report does not add up
 		return flagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
