@@ -104,7 +104,7 @@ func TestArrows(t *testing.T) {
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,
 		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/snsbody", "internal/sqscall"},
-		"./lint":                  {"canonicaljson", "internal/attrname", "internal/textview", "internal/window"},
+		"./lint":                  {"canonicaljson", "internal/attrname", "internal/jsondiff", "internal/textview", "internal/window"},
 		"./internal/textview":     nil,
 	} {
 		list, ok := imports[path.Join(root, pkg)]

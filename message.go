@@ -181,7 +181,10 @@ func (m *Message) differences(again *Message) (fs []lint.Finding) {
 	if m.Group != again.Group {
 		add(ruleRandomGroup, "Identity.Group", "", m.Group, again.Group)
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Attributes)) {
+	attributes := map[string]string{}
+	maps.Copy(attributes, m.Attributes)
+	maps.Copy(attributes, again.Attributes)
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if was, is := m.Attributes[name], again.Attributes[name]; was != is && !lint.NeverIdentifies(name) {
 			add(ruleAttributeOnly, fmt.Sprintf("MessageAttributes[%q]", name), "", was, is)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/jsondiff"
 )
 
 // maxDedupeKey is the largest length of a dedupe key in bytes. Keys of this length fit into
@@ -127,11 +129,7 @@ func index(ms []member, name string) int {
 	return slices.IndexFunc(ms, func(m member) bool { return m.name == name })
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-func pointer(name string) string {
-	return "/" + pointerEscapes.Replace(shorten(name, excerptName))
-}
+func pointer(name string) string { return jsondiff.Pointer(shorten(name, excerptName)) }
 
 func kind(value string) string {
 	switch value[0] {

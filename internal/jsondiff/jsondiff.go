@@ -1,4 +1,5 @@
-// Package jsondiff finds the member in which two JSON values differ.
+// Package jsondiff finds the member in which two JSON values differ, and writes the pointers
+// to members.
 package jsondiff
 
 import (
@@ -22,7 +23,7 @@ func First(at string, a, b any) (string, any, any) {
 		all := maps.Clone(x)
 		maps.Copy(all, y)
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if pointer, c, d := First(at+"/"+pointerEscapes.Replace(name), x[name], y[name]); y != nil && pointer != "" {
+			if pointer, c, d := First(at+Pointer(name), x[name], y[name]); y != nil && pointer != "" {
 				return pointer, c, d
 			}
 		}
@@ -37,4 +38,7 @@ func First(at string, a, b any) (string, any, any) {
 	return at, a, b
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Pointer returns the JSON pointer to the member with the given name (RFC 6901 section 3).
+func Pointer(name string) string { return "/" + escapes.Replace(name) }

@@ -80,6 +80,15 @@ func TestImpureProducersAreRefusedAtOnce(t *testing.T) {
 				return map[string]string{"route": uuid.NewString(), "traceparent": uuid.NewString()}
 			}
 		}},
+		{name: "an attribute of the second build", rule: "SF001", field: `MessageAttributes["route"]`, says: "a text of 0 bytes here", change: func(c *sqsfifo.Config[probe]) {
+			builds := 0
+			c.Attributes = func(probe) map[string]string {
+				if builds++; builds == 1 {
+					return nil
+				}
+				return map[string]string{"route": "b"}
+			}
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			q := producertest.NewQueue(t, sqstest.Config{})
