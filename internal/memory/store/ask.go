@@ -78,6 +78,8 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) verdict.Verdict {
 		if out.Drift {
 			return c.judgeOtherMessage(k, out)
 		}
+	case idempotency.DecisionRenewed: // with the kept token of an earlier claim: see resume
+		k.setGranted(c, out)
 	default:
 		k.setClear()
 	}
@@ -270,11 +272,7 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 		if !c.config.Resend {
 			k.resendUntil = begin + r.ResendUntil.Sub(r.ReadAt)
 		}
-		if out.Decision == idempotency.DecisionReclaimed || r.Prior.Status == idempotency.StatusRunning {
-			k.setInDoubt(c, out)
-		} else {
-			k.setClear()
-		}
+		k.setGranted(c, out)
 		if r.ExactHash != k.request.ExactHash {
 			return c.judgeOtherMessage(k, out)
 		}

@@ -236,6 +236,17 @@ func (k *Claim) setClear() {
 	k.updateKnown(func(known *Known) { *known = Known{State: verdict.StateClear, Ours: known.Ours} })
 }
 
+// setGranted sets the event's state after a grant, or after a look-up that found that the
+// store would grant the claim: StateInDoubt if the grant takes over from a claim without an
+// outcome, else StateClear.
+func (k *Claim) setGranted(c *Claimant, out idempotency.Outcome) {
+	if out.Decision == idempotency.DecisionReclaimed || out.Record.Prior.Status == idempotency.StatusRunning {
+		k.setInDoubt(c, out)
+	} else {
+		k.setClear()
+	}
+}
+
 // setInDoubt sets the event's state to StateInDoubt: an attempt of another claimant may have
 // stored the event in SQS.
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {

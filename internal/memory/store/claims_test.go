@@ -281,6 +281,29 @@ func TestAmbiguous(t *testing.T) {
 	})
 }
 
+// A claim takes over from one in doubt, and its answer is lost. A look-up of the next submission
+// has the kept token and would renew the claim. The event is still in doubt.
+func TestLookUpWithAKeptToken(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		k := r.event("k")
+		require.Equal(t, verdict.KindGo, r.ask(k).Kind)
+		r.Attempted(k, &doubtful, nil)
+		r.Release(k)
+		time.Sleep(lease)
+		k = r.event("k")
+		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
+		require.Equal(t, verdict.KindWait, r.ask(k).Kind)
+		require.Equal(t, idempotency.StatusRunning, r.record("k").Prior.Status)
+		r.Release(k)
+		r.fail(nil)
+		time.Sleep(2 * time.Second) // the pause after a failed call
+
+		k = r.event("k")
+		require.Equal(t, verdict.KindNone, r.look(k).Kind)
+		require.Equal(t, verdict.StateInDoubt, k.Known().State)
+	})
+}
+
 // The store has recorded an event with other bytes than the new claim has. Ask and LookUp
 // return KindAdopt. Adopt copies the recorded bytes to the claim, and the next Ask grants
 // the claim.
