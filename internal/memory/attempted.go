@@ -47,20 +47,23 @@ type Waiter = store.Waiter
 // clock.
 func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	now := m.process.Now()
+	// The store first: another submission that finds the event stored in the process's memory
+	// asks at once whether the store has it (AwaitRecord).
+	if m.claims != nil {
+		for i := range ended {
+			e := &ended[i]
+			e.Unrecorded = m.claims.Attempted(e.claim.Load(), e.Answer, e.Waiter)
+		}
+	}
 	for i := range ended {
 		e := &ended[i]
 		e.Duplicate = m.process.Record(now, &e.event, &e.submission, process.Result{
 			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops, Lead: lead,
 		})
 	}
-	if m.claims == nil {
-		return now
+	if m.claims != nil {
+		m.claims.Pace()
 	}
-	for i := range ended {
-		e := &ended[i]
-		e.Unrecorded = m.claims.Attempted(e.claim.Load(), e.Answer, e.Waiter)
-	}
-	m.claims.Pace()
 	return now
 }
 
@@ -71,13 +74,16 @@ func (m *Memory) Drop(r *Record) {
 }
 
 // AwaitRecord returns true if SQS confirmed the event to this process, but the store has
-// not recorded the confirmation.
+// not recorded the confirmation. It also returns true if that is unknown, because the claim
+// is to be made later (DeferClaim).
 //
 // If the store may still record the confirmation, AwaitRecord calls w.MarkRecording, and
 // w.Recorded is called later. The parameter w may be nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
-	k := r.claim.Load()
-	return k != nil && m.claims.AwaitRecord(k, w)
+	if k := r.claim.Load(); k != nil {
+		return m.claims.AwaitRecord(k, w)
+	}
+	return r.deferred
 }
 
 // CountUnrecorded adds one to Stats.Unrecorded. Call CountUnrecorded when the producer

@@ -100,3 +100,14 @@ func TestCombine(t *testing.T) {
 	k = combine(process.Known{}, false, nil, false, false, true, false)
 	assert.Equal(t, attempt.FateAltered, k.Fate())
 }
+
+// A submission without a claim does not know whether the store has its event: the name of the
+// queue, which is in the key, may become known and another submission claim the event.
+func TestAwaitRecordOfADeferredClaim(t *testing.T) {
+	m := New(Options{Store: new(idempotency.Memory), Policy: newPolicy(t)})
+	r := new(Record)
+	r.DeferClaim()
+	assert.True(t, m.AwaitRecord(r, nil))
+	r.DropClaim()
+	assert.False(t, m.AwaitRecord(r, nil))
+}
