@@ -79,7 +79,8 @@ type Delivery struct {
 	// answer of SQS that stored or refused an event of its message group. All events that
 	// wait in a group during an outage therefore end at the same time, and the later ones
 	// without an attempt. An event that has waited for longer than RetryFor gets one attempt.
-	// If no attempt fails, RetryFor has no effect, however long an event waits.
+	// While no attempt of its group fails, RetryFor has no effect, however long an event
+	// waits, unless attempts of other groups fail and SQS answers for no group.
 	//
 	// With Config.Store, the maximum is 4 minutes and 30 seconds minus Store.Timeout: 4
 	// minutes and 25 seconds by default. Zero then means the maximum, and a longer

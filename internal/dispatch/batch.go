@@ -138,13 +138,18 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 // An item that waited for longer than RetryFor has one attempt. An earlier time of
 // Sender.GiveUpAt takes precedence.
 //
-// The zero time means no deadline: since then, no attempt of the group has failed.
+// The zero time means no deadline: since then, no attempt of the group has failed, and an
+// attempt of any other group has failed only if SQS has answered for a group.
 func (d *Dispatcher[M]) deadline(it *Item[M]) time.Time {
 	g, since := it.queue, d.created.Add(it.submitted)
 	if g.answered.After(since) {
 		since = g.answered
 	}
-	if g.failed.Before(since) {
+	works := g.failed.Before(since)
+	if works && d.answered.Before(since) { // the group may wait for its turn in an outage
+		works = d.failed.Before(since)
+	}
+	if works {
 		return time.Time{}
 	}
 	at := since.Add(d.options.RetryFor)

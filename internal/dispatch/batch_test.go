@@ -366,6 +366,32 @@ func TestAnItemEndsBehindSlowRequests(t *testing.T) {
 	})
 }
 
+// In an outage, the requests of a few groups keep all others waiting. Each item ends at the
+// latest a request and a minute after its time for retries, although its group had no attempt.
+func TestAnOutageWithMoreGroupsThanRequests(t *testing.T) {
+	o := options()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *modelSender) {
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(20 * time.Second)
+			for i := range items {
+				answers[i] = attempt.Answer{Next: attempt.NextRetry, Load: attempt.LoadTroubled}
+			}
+			return attempt.LoadTroubled
+		}
+		items := make([]*item, 50)
+		for i := range items {
+			items[i] = c.item(fmt.Sprint("group ", i))
+			items[i].Size = 1 << 20 // fills a request alone
+		}
+		c.submit(items...)
+		c.flush()
+		for _, it := range items {
+			require.LessOrEqual(t, c.outcome(it).at, o.RetryFor+20*time.Second+time.Minute)
+		}
+	})
+}
+
 // RetryFor limits retries: without a failure in its group, an item waits for its first
 // attempt as long as necessary.
 func TestRetryForDoesNotLimitTheWaitForAFirstAttempt(t *testing.T) {

@@ -221,6 +221,8 @@ type Dispatcher[M any] struct {
 	paused int64 // number of pauses since New
 
 	watchers     map[<-chan struct{}]*watcher[M]
+	answered     time.Time // as groupQueue.answered, of all groups
+	failed       time.Time // as groupQueue.failed, of all groups
 	pacer        pacer.Pacer
 	calls        int    // number of requests under way
 	requests     uint64 // number of the newest request

@@ -131,11 +131,11 @@ func (d *Dispatcher[M]) applyToGroup(g *groupQueue[M], items []*Item[M], verdict
 		}
 		switch a := &answers[sent]; {
 		case a.Fate == attempt.FateAltered, a.Fate == attempt.FateStored && !items[i].duplicate:
-			g.answered, lastStored = now, i
+			g.answered, d.answered, lastStored = now, now, i
 		case a.Fate == attempt.FateStored, a.Fate == attempt.FateNotStored && isFinal(a, entries) && a.Code != "":
-			g.answered = now
+			g.answered, d.answered = now, now
 		default:
-			g.failed = now
+			g.failed, d.failed = now, now
 		}
 		sent++
 	}
@@ -226,7 +226,7 @@ func (d *Dispatcher[M]) notSent(it *Item[M], v verdict.Verdict, now time.Time) {
 	case verdict.KindKnown:
 		d.endItem(it, ReasonKnown, now)
 	case verdict.KindWait:
-		it.queue.failed = now
+		it.queue.failed, d.failed = now, now
 		if d.isOverdue(it, now) || d.withdrewAll {
 			d.endItem(it, ReasonAnswered, now)
 		} else {
