@@ -152,7 +152,7 @@ func (m *modelRun) checkTime(s *modelSub) {
 		if fails = fails || !r.answered; !fails && r.end.After(since) && r.end.Before(s.reported) {
 			since = r.end
 		}
-		if fails && r.end.After(failed) && (first.IsZero() || !r.end.After(first)) {
+		if fails && (first.IsZero() || r.start.Before(first)) {
 			failed = r.end
 		}
 	}
