@@ -58,7 +58,7 @@ type StoreStats struct {
 	//   - Waits: another claimant is sending the event.
 	//   - Unresolved: the outcome of the event is unknown.
 	//   - Full: the store has no room for another record.
-	//   - OverQuota: the producer's scope in the store has used its quota.
+	//   - OverQuota: the producer's scope in the store has used its quota, so the event waits.
 	Duplicates, Conflicts, Waits, Unresolved, Full int64
 	OverQuota                                      int64
 

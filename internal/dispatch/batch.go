@@ -305,7 +305,6 @@ func (d *Dispatcher[M]) nextBatch(now time.Time) *batch[M] {
 		b.startedAt = now
 		d.calls++
 		d.pacer.Start(now)
-		d.prepare(b)
 		return b
 	}
 	return nil

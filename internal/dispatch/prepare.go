@@ -6,8 +6,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
-// prepare is called when the request b starts. It chooses items of the groups in b that
-// can be sent after b. A new goroutine calls Sender.Prepare with these items.
+// prepare is called when the items of the request b have been admitted. It chooses items of
+// the groups in b that can be sent after b. A new goroutine calls Sender.Prepare with these
+// items.
+//
+// It chooses no item of a group whose last item in b was not admitted: the claim of that
+// item may have to wait until others end, and the claims behind it would be among them.
 func (d *Dispatcher[M]) prepare(b *batch[M]) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -20,7 +24,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M]) {
 	// when it has no further item that can be prepared now.
 	lastChosen := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
-		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {
+		if isLast := i+1 == len(b.items) || b.items[i+1].queue != it.queue; isLast && b.verdicts[i].Kind == verdict.KindGo {
 			lastChosen = append(lastChosen, it)
 		}
 	}

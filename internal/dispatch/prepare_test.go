@@ -90,6 +90,20 @@ func TestNotPrepared(t *testing.T) {
 	})
 }
 
+// Items are prepared behind admitted items only. If the first item has to wait, for example
+// for other claims to end, the claims behind it might be those that it waits for.
+func TestPreparedBehindAdmittedItems(t *testing.T) {
+	try(t, preparing(), func(t *testing.T, c *modelSender) {
+		items := c.make("a", 3)
+		c.admit = putOff(items[0], 3, 100*time.Millisecond)
+		c.submit(items...)
+		pass(250 * time.Millisecond)
+		require.Empty(t, c.prepared)
+		c.flush()
+		require.Equal(t, [][]int{{1, 2}}, c.prepared)
+	})
+}
+
 // The context of an item ends while the sender's Prepare runs for the item. The item
 // gets its outcome immediately. The sender's Release is called after Prepare.
 func TestWithdrawnInPrepare(t *testing.T) {

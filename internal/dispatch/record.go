@@ -62,7 +62,8 @@ func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 }
 
 // commit decides, after Admit, which items are sent. Before commit, a withdrawn item is
-// certainly not sent. From now on, SQS may store it.
+// certainly not sent. From now on, SQS may store it. The items behind the admitted items are
+// prepared.
 func (d *Dispatcher[M]) commit(b *batch[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,6 +80,7 @@ func (d *Dispatcher[M]) commit(b *batch[M]) {
 			b.admitted = append(b.admitted, it)
 		}
 	}
+	d.prepare(b)
 }
 
 // abandon is called if Admit has ended the goroutine of its batch (runtime.Goexit). Nothing

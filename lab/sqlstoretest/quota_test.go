@@ -29,7 +29,7 @@ func TestQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
 		var out lines
-		s := d.store(t, sqlstore.Config{DB: db, Capacity: 600, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		s := d.store(t, sqlstore.Config{DB: db, Capacity: 600, Quota: 100, Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		refused := 0
 		for i := range 150 {
 			c := claimIn("failing", fmt.Sprint(i))

@@ -291,7 +291,13 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 		k.granted = false
 		k.setInDoubt(c, out)
 		return k.refuse(out)
-	case idempotency.DecisionFull, idempotency.DecisionOverQuota:
+	case idempotency.DecisionOverQuota:
+		// The scope's quota is used up, normally by this producer's own events: by those under
+		// way, and by those whose results wait to be written. They end without this claim.
+		k.granted = false
+		k.setClear()
+		return k.wait(out.Err(k.request.Key), maxWait)
+	case idempotency.DecisionFull:
 		k.granted = false
 		k.setClear()
 		return k.refuse(out)

@@ -138,31 +138,60 @@ func TestSlowStore(t *testing.T) {
 }
 
 // The quota of the store permits one unfinished event, and a crashed producer left one. A
-// new producer cannot send other events until it has sent the unfinished event.
+// new producer's other events wait. They are stored if the unfinished event is sent again
+// before RetryFor is over, and otherwise get a QuotaError.
 func TestStoreOverQuota(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, store := producertest.NewQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
-		p := start(t, q, store)
-		p.client.hook(dies(p), nil)
-		p.crashesDuring(producertest.Sample)
-		p.end()
-		p = start(t, q, store)
-		_, err := p.Send(t.Context(), producertest.Scenes(1, 1)[0])
-		var quota *idempotency.QuotaError
-		require.ErrorAs(t, err, &quota)
-		require.EqualValues(t, 1, quota.Quota)
-		var not *sqsfifo.NotStoredError
-		require.ErrorAs(t, err, &not)
-		require.Equal(t, "store_quota", not.ErrorType())
-		require.EqualValues(t, 1, p.Stats().Store.OverQuota)
-		require.Empty(t, q.Messages())
-		_, err = p.Send(t.Context(), producertest.Sample)
-		require.NoError(t, err)
-		_, err = p.Send(t.Context(), producertest.Scenes(1, 1)[0])
-		require.NoError(t, err)
-		require.Len(t, q.Messages(), 2)
-		closed(t, p.Producer)
-	})
+	for _, sentAgain := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			q, store := producertest.NewQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
+			p := start(t, q, store)
+			p.client.hook(dies(p), nil)
+			p.crashesDuring(producertest.Sample)
+			p.end()
+			p = start(t, q, store)
+			began := time.Now()
+			outcome := make(chan error, 1)
+			p.SendAsync(t.Context(), producertest.Scenes(1, 1)[0], func(_ sqsfifo.Receipt, err error) { outcome <- err })
+			time.Sleep(time.Minute)
+			require.Positive(t, p.Stats().Store.OverQuota)
+			if sentAgain {
+				_, err := p.Send(t.Context(), producertest.Sample)
+				require.NoError(t, err)
+				require.NoError(t, <-outcome)
+				require.Len(t, q.Messages(), 2)
+				closed(t, p.Producer)
+				return
+			}
+			var quota *idempotency.QuotaError
+			err := <-outcome
+			require.ErrorAs(t, err, &quota)
+			require.EqualValues(t, 1, quota.Quota)
+			var not *sqsfifo.NotStoredError
+			require.ErrorAs(t, err, &not)
+			require.Equal(t, "store_quota", not.ErrorType())
+			require.WithinDuration(t, began.Add(265*time.Second), time.Now(), 2*time.Second)
+			require.Empty(t, q.Messages())
+			closed(t, p.Producer)
+		})
+	}
+}
+
+// A producer with defaults never fails on its own events: those under way and those whose
+// results wait to be written. The quota may be far below their number.
+func TestOwnEventsAreNoQuotaError(t *testing.T) {
+	for _, memory := range []*idempotency.Memory{{Capacity: 400}, {Capacity: 5000, Quota: 1}, {Capacity: 5000, Quota: 7}} {
+		for _, groups := range []int{1, 3, 350} {
+			t.Run(fmt.Sprintf("quota %d, %d groups", memory.Quota, groups), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					q, store := producertest.NewQueue(t, sqstest.Config{}), &idempotency.Memory{Capacity: memory.Capacity, Quota: memory.Quota}
+					p := start(t, q, store)
+					require.NoError(t, p.SendBatch(t.Context(), producertest.Scenes(350, groups)).Err())
+					require.Len(t, q.Messages(), 350)
+					closed(t, p.Producer)
+				})
+			})
+		}
+	}
 }
 
 // When the store is full, a new event is not sent, and its error wraps a CapacityError.
