@@ -14,7 +14,8 @@ MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 REPORT = awk -f internal/tools/report.awk
 
 # The packages that "make race" leaves out: those without goroutines, the command, whose
-# goroutines are those of the library, and lab, whose databases take minutes to build.
+# goroutines are those of the library, and lab, whose databases take minutes to build. Of
+# lab, lab/systemtest builds without them.
 SEQUENTIAL = 'sqsfifo/(deploy|docs|examples|lab|lint/fifovet|lint/golangci|canonicaljson/internal|internal/(attempt|attrname|digest|directive|foreign|messageline|pacer|queueurl|seedtest|sourceuri|sqldb|textview|tools|vet)|cmd/sqsfifo/internal/(browsertest|input|page|probe|recent|timeline))(/|$$)|/cmd/sqsfifo$$'
 
 .PHONY: help
@@ -99,14 +100,14 @@ cross: ## build and vet each released module for each platform, and test the roo
 
 .PHONY: race
 race: ## run the tests of the packages with goroutines under the race detector
-	$(GO) test -race -short -shuffle=on -vet=off -timeout 20m $$($(GO) list work | grep -vE $(SEQUENTIAL))
+	$(GO) test -race -short -shuffle=on -vet=off -timeout 20m $$($(GO) list work | grep -vE $(SEQUENTIAL)) ./lab/systemtest
 
 # Runs the tests that take parameters. The shell variable `code` is 1 after any failure.
 SOAKS = soak() { echo "go test $$*"; $(GO) test -count=1 -vet=off -timeout 0 "$$@" || code=1; }; \
 	soak -run '^TestSoak$$' ./internal/producertest/doubt -soak $(SOAK); \
 	soak -run '^TestModel$$|^TestStoreModel$$' ./internal/producertest/model -model.seeds $(SEEDS) -store.seeds $(SEEDS); \
-	soak -run '^TestSystem$$' ./internal/systemtest -system.seeds $(SEEDS); \
-	soak -run '^TestSystem$$' ./lab/sqlstoretest -system.seeds $$(($(SEEDS) / 10 + 1)); \
+	soak -run '^TestSystem$$' ./lab/systemtest -system.seeds $(SEEDS); \
+	soak -run '^TestSystemSQLite$$' ./lab/systemtest -system.seeds $$(($(SEEDS) / 10 + 1)); \
 	soak -run '^TestModel$$' ./replay -model.seeds $(SEEDS); \
 	soak -run '^TestKilled$$' ./lab/replaytest -kill.groups 1000 -kill.items 100000 -kill.kills 20; \
 	soak -run '^TestSendKilled$$' ./cmd/sqsfifo -send.all; \

@@ -1,3 +1,21 @@
+// Package systemtest simulates a whole system in virtual time: producers, a fake queue
+// and consumers, with crashes and other faults. The random choices depend on a seed. The
+// store is in memory, or in a database that each process opens separately.
+//
+// Producers send the events of sources, which survive crashes, to the queue. Consumers of
+// package consumer handle the events. Producers and consumers have a store. Processes
+// crash at any step. Requests and answers are lost or late. The store fails before and
+// after its commits, and its clock differs from the clocks of the processes.
+//
+// After each run the package checks the promises of the library. The effect of each event
+// has happened exactly once. The effects have the order of the message group, unless two
+// producer processes used one source simultaneously. SQS has stored each event once, and
+// each receipt names the message in the queue. If the storage has a ledger, the ledger is
+// valid and contains each head (hash of the last seal) saved during the run. Each change
+// confirmed by the store is in the ledger once and in order, even if the process died
+// before the confirmation arrived.
+//
+// If a check fails, the package prints the history of the event concerned and the seed.
 package systemtest
 
 import (
@@ -14,9 +32,9 @@ import (
 
 var seeds = seedtest.Flags("system", "TestSystem")
 
-// Storage keeps the store's records of one simulated world, in memory or in a database.
+// worldStorage keeps the store's records of one simulated world, in memory or in a database.
 // Make it inside the world's synctest bubble, so both share the virtual time.
-type Storage struct {
+type worldStorage struct {
 	// Open opens the store for one process. A store with a method Close() error is
 	// closed after its process has ended.
 	Open func() (idempotency.Store, error)
@@ -25,17 +43,17 @@ type Storage struct {
 	Ledger Ledger
 }
 
-// NewStorage returns new storage with its own clock, which differs from the processes'
-// clocks. NewStorage closes resources in t.Cleanup.
-type NewStorage func(t *testing.T, now func() time.Time) Storage
+// newStorage returns new storage with its own clock, which differs from the processes'
+// clocks. newStorage closes resources in t.Cleanup.
+type newStorage func(t *testing.T, now func() time.Time) worldStorage
 
-// Run runs the simulation for each seed and checks each run. The number of seeds is
+// runSeeds runs the simulation for each seed and checks each run. The number of seeds is
 // seedCount, or shortCount with go test -short. The flag -system.seeds sets another
 // number.
 //
-// With shortCount seeds or more, Run also checks that each kind of fault happened in at
+// With shortCount seeds or more, runSeeds also checks that each kind of fault happened in at
 // least one run.
-func Run(t *testing.T, seedCount, shortCount int, storage NewStorage) {
+func runSeeds(t *testing.T, seedCount, shortCount int, storage newStorage) {
 	var mu sync.Mutex
 	var sum totals
 	n := seeds.Run(t, seedCount, shortCount, func(t *testing.T, seed uint64) {
@@ -51,10 +69,10 @@ func Run(t *testing.T, seedCount, shortCount int, storage NewStorage) {
 	}
 }
 
-// Find runs the simulation with a sabotage, a deliberate fault of one part, for the given
+// mustFind runs the simulation with a sabotage, a deliberate fault of one part, for the given
 // number of seeds. The test fails unless the checks detect the sabotage in at least one
 // run.
-func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
+func mustFind(t *testing.T, sabotage string, seeds int, storage newStorage) {
 	for seed := range seeds {
 		found := ""
 		synctest.Test(t, func(t *testing.T) {
@@ -71,7 +89,7 @@ func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 }
 
 // run runs the simulation of one seed and returns the world as it is at the end.
-func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
+func run(t *testing.T, seed uint64, sabotage string, open newStorage) *world {
 	w := newWorld(t, seed, sabotage, open)
 	defer w.disconnect(w.store)
 	w.faultsUntil = time.Now().Add(time.Minute + w.span(40*time.Minute))

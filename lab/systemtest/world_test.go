@@ -32,7 +32,7 @@ type world struct {
 	seed  uint64
 	queue *sqstest.Queue
 
-	storage Storage
+	storage worldStorage
 	store   idempotency.Store // connection of the operator and the checks
 	witness *witness
 
@@ -98,7 +98,7 @@ var steps = []string{
 	"deletion is lost",
 }
 
-func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
+func newWorld(t *testing.T, seed uint64, sabotage string, open newStorage) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	queue, err := sqstest.NewQueue(sqstest.Config{VisibilityTimeout: 30 * time.Second})
 	if err != nil {

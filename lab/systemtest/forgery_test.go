@@ -1,4 +1,6 @@
-package sqlstoretest
+//go:build !race
+
+package systemtest
 
 import (
 	"context"
@@ -8,12 +10,11 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/systemtest"
 )
 
 // tampered is a ledger after a forger's edit.
 type tampered struct {
-	systemtest.Ledger
+	Ledger
 	forgery
 }
 
@@ -79,8 +80,8 @@ var forgeries = map[string]forgery{
 func TestForgedLedgerIsFound(t *testing.T) {
 	for name, f := range forgeries {
 		t.Run(name, func(t *testing.T) {
-			systemtest.Find(t, "", 1, func(t *testing.T, now func() time.Time) systemtest.Storage {
-				s := systemStorage(t, now)
+			mustFind(t, "", 1, func(t *testing.T, now func() time.Time) worldStorage {
+				s := sqlite(t, now)
 				s.Ledger = tampered{s.Ledger, f}
 				return s
 			})
@@ -88,7 +89,7 @@ func TestForgedLedgerIsFound(t *testing.T) {
 	}
 }
 
-// Head implements [systemtest.Ledger].
+// Head implements [Ledger].
 func (l tampered) Head(ctx context.Context) (ledger.Head, error) {
 	if l.noHead {
 		return ledger.Head{}, nil
@@ -96,7 +97,7 @@ func (l tampered) Head(ctx context.Context) (ledger.Head, error) {
 	return l.Ledger.Head(ctx)
 }
 
-// Lines implements [systemtest.Ledger].
+// Lines implements [Ledger].
 func (l tampered) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		var lines []ledger.Line
