@@ -79,7 +79,8 @@ func observed(s Stats) observe.ConsumerSnapshot {
 //
 // Run returns nil after a complete shutdown: all handlers have ended, and all messages were
 // deleted, released or lost. Otherwise it returns a [*ShutdownError], a [*DeniedError] if
-// SQS permanently refuses a necessary call, or both, joined.
+// SQS permanently refuses a necessary call, or both, joined. If the client's settings cannot
+// reach a queue, Run returns a [*QueueError] at once.
 func (c *Consumer[T]) Run(ctx context.Context) error {
 	if c.started.Swap(true) {
 		return ErrRunning

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
 // safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. Each time that
@@ -16,7 +18,8 @@ const safeReceiveCount = 10
 // Preflight checks the queue and the parking queue, if any. It returns a [*QueueError] if
 // the consumer cannot keep its guarantees with these queues. For example, ActionBlock
 // cannot be combined with a redrive policy: SQS would move the blocked message to the
-// dead-letter queue. [Report].Notes has less serious findings.
+// dead-letter queue. A client whose settings cannot reach a queue is named without a request.
+// [Report].Notes has less serious findings.
 //
 // Call Preflight before Run. It receives no message, because a receive raises the receive
 // count; after Run has ended with a [*QueueError], it returns the same problems. It needs the permission sqs:GetQueueAttributes. With
@@ -80,6 +83,15 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 		note("The parking queue keeps messages for %v, the queue for %v; a parked message should live longer.", parking.Retention, r.Retention)
 	}
 	return r, nil
+}
+
+// reachable returns a [*QueueError] if the client's settings cannot reach a queue, for
+// example because the queue is in another region. It makes no request.
+func (e *engine) reachable(queueURL string) error {
+	if mistake := sqscall.Misconfigured(e.client, queueURL); queueURL != "" && mistake != "" {
+		return &QueueError{queueURL, []string{mistake}}
+	}
+	return nil
 }
 
 // deadLetterSource returns the URL of a queue whose dead-letter queue is the consumer's queue.

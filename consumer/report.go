@@ -34,6 +34,9 @@ type Report struct {
 }
 
 func (e *engine) attributesOf(ctx context.Context, queueURL string) (map[string]string, error) {
+	if err := e.reachable(queueURL); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out, err := called(e.client.GetQueueAttributes, ctx, &sqs.GetQueueAttributesInput{

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,7 +23,11 @@ func (e *engine) work(ctx context.Context) error {
 		defer close(beats)
 		e.heartbeat(stopBeats)
 	}()
-	e.beCautiousAtStart(ctx)
+	if err := cmp.Or(e.reachable(e.queueURL), e.reachable(e.rules.ParkingQueue)); err != nil {
+		e.fail(err)
+	} else {
+		e.beCautiousAtStart(ctx)
+	}
 	e.mu.Lock()
 	e.addReceiver()
 	e.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // items.
 //
 // It chooses no item of a group whose last item in b was not admitted: the claim of that
-// item may have to wait until others end, and the claims behind it would be among them.
+// item may have to wait until others end, and the claims after it would be among them.
 func (d *Dispatcher[M]) prepare(b *batch[M]) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return

@@ -91,7 +91,7 @@ func TestNotPrepared(t *testing.T) {
 }
 
 // Items are prepared behind admitted items only. If the first item has to wait, for example
-// for other claims to end, the claims behind it might be those that it waits for.
+// for other claims to end, the claims after it might be those that it waits for.
 func TestPreparedBehindAdmittedItems(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
