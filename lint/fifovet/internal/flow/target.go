@@ -64,9 +64,10 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 		if t.Obj().Pkg() == nil || !SameProgram(t.Obj().Pkg().Path(), p.Pass.Pkg.Path()) {
 			return nil
 		}
-		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			// The interface's package has exported a fact about the method. Callers use
-			// this fact.
+		if t.Obj().Pkg() != p.Pass.Pkg && (len(p.fact(c.Method).Results) > 0 || p.options.Sinks(c.Method)) {
+			// The interface's package has exported a fact about the method: the method returns
+			// a clock reading or a random value, or puts its arguments into messages. Callers
+			// use this fact.
 			return nil
 		}
 	case *types.Interface:
@@ -87,13 +88,6 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 		return nil
 	}
 	return fn
-}
-
-// hasFacts reports whether the analyzer has exported a fact about fn, a function of another
-// package. Such a fact says that fn returns a clock reading or a random value, or puts its
-// arguments into messages.
-func (p *Program) hasFacts(fn *types.Func) bool {
-	return len(p.fact(fn).Results) > 0 || p.options.Sinks(fn)
 }
 
 // findOnly returns the only type that implements an interface. It returns nil if there

@@ -34,6 +34,8 @@ type Tracer struct {
 	Visited map[ssa.Value]bool
 	InOrder []ssa.Value // the values of Visited
 	Origins []Origin
+
+	unknowns map[ssa.Value]int // by value: index of its origin in Origins, unless that was cut off
 }
 
 // NotedPlace is a visited value, with the state of the trace during the visit.
@@ -43,7 +45,7 @@ type NotedPlace struct {
 }
 
 func (p *Program) NewTracer() *Tracer {
-	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}}
+	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}, unknowns: map[ssa.Value]int{}}
 }
 
 // Trace searches backwards for the origins of v, or of the part of v selected by the
@@ -111,8 +113,13 @@ func (t *Tracer) end(o Origin, l Place) {
 	t.Origins = append(t.Origins, o)
 }
 
+// unknown ends a trace at v, because the analysis cannot follow it. One origin for each
+// value is enough, however many calls lead to it: a trace may end millions of times.
 func (t *Tracer) unknown(v ssa.Value, l Place) {
-	t.end(Origin{Kind: FromUnknown, Root: v}, l)
+	if i, known := t.unknowns[v]; !known || i >= len(t.Origins) || t.Origins[i].Root != v {
+		t.unknowns[v] = len(t.Origins)
+		t.end(Origin{Kind: FromUnknown, Root: v}, l)
+	}
 }
 
 // endAtPath ends a trace at v, for example a parameter, because the content of v is
