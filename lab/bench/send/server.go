@@ -28,7 +28,7 @@ import (
 const serverEnv = "SQSFIFO_BENCH_SERVER"
 
 // queues is the number of queues on the server. Each measurement uses a new queue.
-const queues = 64
+const queues = 128
 
 // serve runs the fake SQS on a local port. It carries out the commands that the parent
 // process writes to its standard input, until the parent process ends.
@@ -145,6 +145,7 @@ func (o command) run(q *sqstest.Queue, front *front) (v flaws) {
 type server struct {
 	*meter.Process
 	url  string
+	http aws.HTTPClient // nil for the SDK's
 	next int
 }
 
@@ -172,6 +173,7 @@ func (s *server) config() aws.Config {
 	return aws.Config{
 		Region:       "us-east-1",
 		BaseEndpoint: &s.url,
+		HTTPClient:   s.http,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
 		}),

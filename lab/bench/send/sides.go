@@ -17,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Scene is an event of typical size.
+// Scene is an event of typical size. Its message has about 1 kB.
 type Scene struct {
 	ID         string    `json:"id"`
 	Collection string    `json:"collection"`
@@ -26,6 +26,7 @@ type Scene struct {
 	PathRow    string    `json:"path_row"`
 	CloudCover float64   `json:"cloud_cover"`
 	BBox       []float64 `json:"bbox"`
+	Assets     []string  `json:"assets"`
 }
 
 const source = "kfm.remote-sensing.landsat-refresh"
@@ -38,11 +39,13 @@ func identify(s Scene) (sqsfifo.Identity, error) {
 func scenes(n, groups int) []Scene {
 	first := time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.UTC)
 	out := make([]Scene, n)
+	const folder = "https://landsatlook.usgs.gov/data/collection02/level-2/standard/oli-tirs/2020/047/027/LC08_L2SP_047027_20201204_20210313_02_T1/"
+	assets := []string{folder + "SR_B2.TIF", folder + "SR_B3.TIF", folder + "SR_B4.TIF", folder + "QA_PIXEL.TIF"}
 	for i := range out {
 		out[i] = Scene{
 			ID: "LC08_L2SP_047027_20201204_20210313_02_T1_" + strconv.Itoa(i), Collection: "landsat-c2-l2", Platform: "landsat-8",
 			Acquired: first.Add(time.Duration(i) * time.Second), PathRow: fmt.Sprintf("wrs2-%06d", i%groups), CloudCover: 1.55,
-			BBox: []float64{-124.30385, 46.28396, -121.12904, 48.43385},
+			BBox: []float64{-124.30385, 46.28396, -121.12904, 48.43385}, Assets: assets,
 		}
 	}
 	return out
@@ -110,15 +113,6 @@ func raw(ctx context.Context, client *sqs.Client, queue string, events []Scene, 
 	wg.Wait()
 	close(errs)
 	return <-errs
-}
-
-// ours sends the events with a producer. It returns an error if any event failed.
-func ours(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) error {
-	t, err := produce(ctx, client, queue, events, d)
-	if err == nil && t.failed > 0 {
-		err = fmt.Errorf("%d events failed, one with: %w", t.failed, t.failure)
-	}
-	return err
 }
 
 // tally is the result of sending events with a producer.
