@@ -50,9 +50,11 @@ func TestMessageWithoutGroup(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)
 		w.send("b", 1)
-		running, stop := w.runningOn(withoutAttributes{w.server}, w.config(nil))
-		_, err := running.Preflight(w.Context())
+		fresh, err := consumer.New(withoutAttributes{w.server}, w.config(nil))
 		require.NoError(w, err)
+		_, err = fresh.Preflight(w.Context())
+		require.NoError(w, err, "a consumer that has not run")
+		running, stop := w.runningOn(withoutAttributes{w.server}, w.config(nil))
 		time.Sleep(time.Minute)
 		_, err = running.Preflight(w.Context())
 		for _, err := range []error{running.Health(), err, stop()} {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
 // safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. Each time that
@@ -83,15 +81,6 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 		note("The parking queue keeps messages for %v, the queue for %v; a parked message should live longer.", parking.Retention, r.Retention)
 	}
 	return r, nil
-}
-
-// reachable returns a [*QueueError] if the client's settings cannot reach a queue, for
-// example because the queue is in another region. It makes no request.
-func (e *engine) reachable(queueURL string) error {
-	if mistake := sqscall.Misconfigured(e.client, queueURL); queueURL != "" && mistake != "" {
-		return &QueueError{queueURL, []string{mistake}}
-	}
-	return nil
 }
 
 // deadLetterSource returns the URL of a queue whose dead-letter queue is the consumer's queue.

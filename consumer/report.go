@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
 // Report has the attributes of a queue that matter to a consumer, and warnings.
@@ -31,6 +33,15 @@ type Report struct {
 
 	arn      string
 	maxBytes int
+}
+
+// reachable returns a [*QueueError] if the client's settings cannot reach a queue, for
+// example because the queue is in another region. It makes no request.
+func (e *engine) reachable(queueURL string) error {
+	if mistake := sqscall.Misconfigured(e.client, queueURL); queueURL != "" && mistake != "" {
+		return &QueueError{queueURL, []string{mistake}}
+	}
+	return nil
 }
 
 func (e *engine) attributesOf(ctx context.Context, queueURL string) (map[string]string, error) {

@@ -131,7 +131,7 @@ func TestQuotaAfterLookup(t *testing.T) {
 func TestCapacityWarning(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		var out lines
-		s := d.store(t, sqlstore.Config{Capacity: 20, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		s := d.store(t, sqlstore.Config{Capacity: 20, Quota: 20, Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		for i := range 17 {
 			claim(t, s, claimOf(fmt.Sprint(i)), idempotency.DecisionNew)
 		}
