@@ -95,6 +95,10 @@ func (o Origin) Yielded() bool {
 type Frame struct {
 	frameKey
 	depth int
+
+	// outer is the outermost of the nested calls that lead to this frame. This call is in
+	// the function where the trace began.
+	outer ssa.CallInstruction
 }
 
 // frameKey identifies a frame. In the frames of a trace of one method or function value
@@ -112,16 +116,12 @@ type frameKey struct {
 	receiver ssa.Value
 }
 
-// outermost returns the outermost of the nested calls that lead to this frame. This call
-// is in the function where the trace began. It returns nil without a frame.
+// outermost returns Frame.outer, or nil without a frame.
 func (f *Frame) outermost() ssa.CallInstruction {
 	if f == nil {
 		return nil
 	}
-	for f.Parent != nil && f.Parent.Site != nil {
-		f = f.Parent
-	}
-	return f.Site
+	return f.outer
 }
 
 // within reports whether this frame or an outer frame is in the function.

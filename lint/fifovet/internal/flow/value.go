@@ -35,7 +35,7 @@ type Tracer struct {
 	InOrder []ssa.Value // the values of Visited
 	Origins []Origin
 
-	unknowns map[ssa.Value]int // by value: index of its origin in Origins, unless that was cut off
+	unknowns map[unknownKey]int // index of the origin in Origins, unless that was cut off
 }
 
 // NotedPlace is a visited value, with the state of the trace during the visit.
@@ -45,7 +45,7 @@ type NotedPlace struct {
 }
 
 func (p *Program) NewTracer() *Tracer {
-	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}, unknowns: map[ssa.Value]int{}}
+	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}, unknowns: map[unknownKey]int{}}
 }
 
 // Trace searches backwards for the origins of v, or of the part of v selected by the
@@ -113,13 +113,22 @@ func (t *Tracer) end(o Origin, l Place) {
 	t.Origins = append(t.Origins, o)
 }
 
-// unknown ends a trace at v, because the analysis cannot follow it. One origin for each
-// value is enough, however many calls lead to it: a trace may end millions of times.
+// unknown ends a trace at v, because the analysis cannot follow it. Millions of call paths
+// may lead to one value. Those that no rule tells apart become one origin.
 func (t *Tracer) unknown(v ssa.Value, l Place) {
-	if i, known := t.unknowns[v]; !known || i >= len(t.Origins) || t.Origins[i].Root != v {
-		t.unknowns[v] = len(t.Origins)
+	key := unknownKey{v, l.Frame.outermost(), l.Under.key(), l.Mixed}
+	if i, ok := t.unknowns[key]; !ok || i >= len(t.Origins) || t.Origins[i].Kind != FromUnknown || t.Origins[i].Root != v {
+		t.unknowns[key] = len(t.Origins)
 		t.end(Origin{Kind: FromUnknown, Root: v}, l)
 	}
+}
+
+// unknownKey has what the rules ask of an unknown origin: see Origin.At.
+type unknownKey struct {
+	root  ssa.Value
+	at    ssa.CallInstruction
+	under string
+	mixed bool
 }
 
 // endAtPath ends a trace at v, for example a parameter, because the content of v is
@@ -356,9 +365,12 @@ func (t *Tracer) Enter(site ssa.CallInstruction, fn *ssa.Function, parent *Frame
 func (t *Tracer) enter(key frameKey) *Frame {
 	f := t.frames[key]
 	if f == nil {
-		f = &Frame{frameKey: key, depth: 1}
+		f = &Frame{frameKey: key, depth: 1, outer: key.Site}
 		if key.Parent != nil {
 			f.depth = key.Parent.depth + 1
+			if key.Parent.Site != nil {
+				f.outer = key.Parent.outer
+			}
 		}
 		t.frames[key] = f
 	}
