@@ -6,8 +6,8 @@ package idempotency
 const usualQuota = 192
 
 // DefaultQuota returns the quota of a store without a configured quota: a sixth of the
-// capacity, but at least 192 or, if this is less, half of the capacity. So one scope never
-// fills a store, however small the store is.
+// capacity, but at least 192 or, if this is less, half of the capacity, rounded up. The
+// unfinished operations of one scope therefore never fill a store with room for two.
 //
 // A quota limits the unfinished operations of one scope. An operation counts while its
 // status is [StatusRunning], however long this takes. Without a quota, one tenant with failing

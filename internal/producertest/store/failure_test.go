@@ -176,6 +176,49 @@ func TestStoreOverQuota(t *testing.T) {
 	}
 }
 
+// An event that waits for the quota ends with its context. The producer closes, the store
+// may fail meanwhile, and the events of another source, which have another scope, are stored
+// at once.
+func TestWaitForTheQuotaEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := producertest.NewQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
+		p := start(t, q, store)
+		p.client.hook(dies(p), nil)
+		p.crashesDuring(producertest.Sample)
+		p.end()
+		p = start(t, q, store)
+		other := start(t, q, store, func(c *sqsfifo.Config[producertest.Scene]) { c.Source = "kfm.remote-sensing.sentinel-refresh" })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		outcomes := make(chan error, 2)
+		for i, ctx := range []context.Context{ctx, t.Context()} {
+			p.SendAsync(ctx, producertest.Scenes(2, 2)[i], func(_ sqsfifo.Receipt, err error) { outcomes <- err })
+		}
+		for _, scene := range producertest.Scenes(20, 2) {
+			began := time.Now()
+			_, err := other.Send(t.Context(), scene)
+			require.NoError(t, err)
+			require.Less(t, time.Since(began), time.Second)
+		}
+		err := <-outcomes
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err))
+		p.store.fail(always(errStoreDown), nil)
+		time.Sleep(time.Minute)
+		p.store.fail(nil, nil)
+		time.Sleep(time.Minute)
+		began := time.Now()
+		closing, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_ = p.Close(closing)
+		err = <-outcomes
+		require.Equal(t, sqsfifo.FateNotStored, sqsfifo.FateOf(err), "%v", err)
+		require.Less(t, time.Since(began), 3*time.Second)
+		require.Empty(t, producertest.Leftovers(p.Producer))
+		closed(t, other.Producer)
+	})
+}
+
 // A producer with defaults never fails on its own events: those under way and those whose
 // results wait to be written. The quota may be far below their number.
 func TestOwnEventsAreNoQuotaError(t *testing.T) {
