@@ -505,14 +505,18 @@ func (s *interrupting) Claim(ctx context.Context, c idempotency.Claim) (idempote
 	return out, err
 }
 
-// A run that ends during a claim leaves no item in doubt that it has not sent.
+// A run that ends during a claim leaves no item in doubt that it has not sent. What the run
+// has begun to send when it ends is sent to its end, so no doubt comes from there.
 func TestInterruptedDuringAClaim(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &interrupting{Store: new(idempotency.Memory), stop: cancel}
-	_, err := start(ctx, plan, replay.Config{Source: s, Store: j, Sender: newProducer(t, q, q.URL())})
+	p := newProducer(t, q, q.URL())
+	_, err := start(ctx, plan, replay.Config{Source: s, Store: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		return sendAndWait(context.WithoutCancel(ctx), p, m)
+	})})
 	require.ErrorIs(t, err, context.Canceled)
 	report, _, err := replay.ReadReport(t.Context(), plan, j, time.Time{})
 	require.NoError(t, err)
