@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -412,6 +413,12 @@ func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 	w.calm, w.down, w.mute = true, time.Time{}, time.Time{}
 	wait := []time.Duration{31 * time.Second, 4 * time.Minute, 10 * time.Minute}[w.rng.IntN(3)]
 	w.mu.Unlock()
+	for range 600 { // a process that still lives may claim an event until its outcome
+		if w.quiet() {
+			break
+		}
+		time.Sleep(time.Second)
+	}
 	time.Sleep(wait)
 	p := w.start()
 	for n := range keys {
@@ -431,6 +438,13 @@ func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 	}
 	time.Sleep(modelLongestRequest + time.Minute)
 	synctest.Wait()
+}
+
+// quiet reports whether each submission has its outcome.
+func (w *storeWorld) quiet() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(w.subs, func(s *storeSub) bool { return s.outcomes == 0 })
 }
 
 func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
