@@ -55,7 +55,7 @@ A team that has findings already writes them to a file once, commits it, and is 
 	sqsfifo vet --write-baseline .sqsfifo-baseline ./...
 	sqsfifo vet --baseline .sqsfifo-baseline ./...
 
-The exit code is 1 if there are findings of the severity of --fail-on or worse, 2 if a package does not compile, or if the go command is newer than the Go release that built sqsfifo. The go command's cache keeps the answers, so a second run looks again only at what has changed. Text is coloured on a terminal, unless the environment has NO_COLOR.
+The exit code is 1 if there are findings of the severity of --fail-on or worse, 2 if a package does not compile, if go vet has no answer about a package, or if the go command is newer than the Go release that built sqsfifo. The go command's cache keeps the answers, so a second run looks again only at what has changed. Text is coloured on a terminal, unless the environment has NO_COLOR.
 
 The rules but SF020 also run in
 

@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"go/format"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -315,6 +317,27 @@ func TestVetNamesWhatDoesNotCompile(t *testing.T) {
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "\nexample.com/shop/tested\n\t")
 	assert.Contains(t, stderr, "broken.go:3:13: ")
+}
+
+// If "go vet" has no answer about a package, the command does not exit as after a clean run.
+func TestVetNamesWhatHasNoAnswer(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no shell")
+	}
+	goCommand, err := exec.LookPath("go")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	t.Setenv("GOWORK", "off")
+	require.NoError(t, os.WriteFile("go.mod", []byte("module example.com/lost\n\ngo 1.26.0\n"), 0o600))
+	require.NoError(t, os.WriteFile("lost.go", []byte("package lost\n"), 0o600))
+	fake := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = vet ] || exec %q \"$@\"\necho '{\"example.com/other\": {}}'\n", goCommand)
+	require.NoError(t, os.WriteFile(filepath.Join(fake, "go"), []byte(script), 0o700)) // #nosec G306 -- a program
+	t.Setenv("PATH", fake+string(os.PathListSeparator)+os.Getenv("PATH"))
+	stdout, stderr, code := shell(t, "", "vet", "--fail-on=never", "./...")
+	assert.Equal(t, exitFailed, code, stderr)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "no answer about example.com/lost: ")
 }
 
 func TestExplain(t *testing.T) {

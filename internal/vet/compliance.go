@@ -8,7 +8,6 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -194,7 +193,7 @@ type suiteUse struct {
 // records them in the suiteUse.
 func (use *suiteUse) addCalls(c *code) {
 	for _, file := range c.files {
-		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {
+		if !isTest(c.fset.Position(file.FileStart).Filename) {
 			continue
 		}
 		ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {

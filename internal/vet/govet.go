@@ -43,6 +43,7 @@ func (e *goVetError) Unwrap() error { return e.err }
 // are separate units, because the go command compiles them separately.
 type unitDiagnostics struct {
 	path     string
+	tests    bool // has the test files of the package
 	findings []Finding
 }
 
@@ -141,7 +142,9 @@ func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 					return nil, fmt.Errorf("cannot read what %s said about %s: %w", name, path, err)
 				}
 				for _, diagnostic := range diagnostics {
-					if diagnostic.Category != marker {
+					if diagnostic.Category == marker {
+						unit.tests = diagnostic.Message == withTests
+					} else {
 						unit.findings = append(unit.findings, diagnostic.finding())
 					}
 				}

@@ -113,14 +113,17 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths returns the import paths for which "go vet" must print a result. Packages without
-// files, and the package unsafe, have no result.
+// paths returns the import paths for which "go vet" must print a result. The value is true
+// for a package that has test files of the same import path. Packages without files, and the
+// package unsafe, have no result.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {
 		if len(p.GoFiles) > 0 && p.PkgPath != "unsafe" {
-			out[p.PkgPath] = true
+			out[p.PkgPath] = out[p.PkgPath] || slices.ContainsFunc(p.GoFiles, isTest)
 		}
 	}
 	return out
 }
+
+func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }

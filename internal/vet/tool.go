@@ -27,7 +27,14 @@ const dependenciesFlag = "dependencies"
 
 // marker is the category of an extra diagnostic about each package. A package without this
 // diagnostic is missing in the output of "go vet", and [Run] must try again.
-const marker = "answered"
+//
+// The go command may check a package twice: with its test files, and without them for the
+// packages that import it. Both answers have the same import path. The text of the
+// diagnostic is withTests if the package has its test files.
+const (
+	marker    = "answered"
+	withTests = "answered with test files"
+)
 
 // IsToolCall reports whether the arguments args come from the go command. args does not
 // contain the name of the process.
@@ -95,7 +102,13 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
 		result, err := a.Run(pass)
-		pass.Report(analysis.Diagnostic{Pos: pass.Files[0].Package, Category: marker, Message: marker})
+		text := marker
+		for _, f := range pass.Files {
+			if isTest(pass.Fset.File(f.FileStart).Name()) {
+				text = withTests
+			}
+		}
+		pass.Report(analysis.Diagnostic{Pos: pass.Files[0].Package, Category: marker, Message: text})
 		return result, err
 	}
 	return &out

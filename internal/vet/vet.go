@@ -8,7 +8,8 @@
 // these must not hide new findings.
 //
 // The guarantee: each finding is reported once, findings are sorted by position, and a
-// package that does not compile is an error and never a clean result. The go command runs
+// package that does not compile, or without an answer of "go vet", is an error and never a
+// clean result. The go command runs
 // the analyzers. It reuses the cached result of a package if the package, its
 // dependencies, the flags and this binary have not changed.
 //
@@ -149,11 +150,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 const tries = 3
 
 // unanswered returns the import paths of the listed packages that are missing in the output
-// of "go vet", sorted.
+// of "go vet", sorted. A package with test files is missing if its test files are.
 func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	missing := paths(listed)
 	for _, u := range units {
-		delete(missing, u.path)
+		if u.tests || !missing[u.path] {
+			delete(missing, u.path)
+		}
 	}
 	return slices.Sorted(maps.Keys(missing))
 }
@@ -183,7 +186,7 @@ func report(o Options, listed []*packages.Package, analyzed []unitDiagnostics) (
 	}
 	wanted := paths(listed)
 	for _, u := range analyzed {
-		if wanted[u.path] {
+		if _, ok := wanted[u.path]; ok {
 			r.Findings = append(r.Findings, u.findings...)
 		}
 	}
