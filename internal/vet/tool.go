@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -131,15 +132,17 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	var wanted struct {
-		ModulePath, ModuleVersion string
+		ModulePath, ModuleVersion string                         // of Go 1.26
+		Module                    struct{ Path, Version string } // of Go 1.27
 		VetxOnly                  bool
 	}
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
+	path, version := cmp.Or(wanted.Module.Path, wanted.ModulePath), cmp.Or(wanted.Module.Version, wanted.ModuleVersion)
 	// With -fix, a request about an imported package need not change: its cached result has
 	// no fixes, and a later "go vet -fix" of this package ignores results without fixes.
-	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
+	if main := path != "" && version == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}
 	unit["VetxOnly"] = json.RawMessage("false")
