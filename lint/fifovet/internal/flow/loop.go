@@ -41,7 +41,7 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 		slices = append(slices, p.Trace(v, nil, true))
 	}
 	for _, t := range slices {
-		if l.hasNewValue(t) {
+		if l.hasNewValue(t, false) {
 			return false
 		}
 	}
@@ -95,7 +95,7 @@ func TakesNext(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
 // Varies reports whether the traced value may be another one in each round of a loop, also
 // because the loop, or a function called in it, sets a variable.
 func Varies(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
-	if (&loop{blocks: blocks}).hasNewValue(t) {
+	if (&loop{blocks: blocks}).hasNewValue(t, true) {
 		return true
 	}
 	for v := range t.Visited {
@@ -142,8 +142,9 @@ func BaseOf(addr ssa.Value) ssa.Value {
 
 // hasNewValue reports whether the traced value may be different in each round of the
 // loop. Examples are an element of a range, a value received from a channel, and the
-// result of an unknown call inside the loop.
-func (l *loop) hasNewValue(t *Tracer) bool {
+// result of an unknown call inside the loop. With inCallees, the unknown call may also be
+// in a function that the loop calls.
+func (l *loop) hasNewValue(t *Tracer, inCallees bool) bool {
 	if TakesNext(t, l.blocks) {
 		return true
 	}
@@ -151,9 +152,13 @@ func (l *loop) hasNewValue(t *Tracer) bool {
 		if o.Kind != FromPath && o.Kind != FromUnknown {
 			continue
 		}
-		if instr, ok := o.Root.(ssa.Instruction); ok && l.blocks[instr.Block()] {
-			switch instr.(type) {
-			case *ssa.Call, *ssa.UnOp, *ssa.Extract:
+		at, _ := o.Root.(ssa.Instruction)
+		switch at.(type) {
+		case *ssa.Call, *ssa.UnOp, *ssa.Extract:
+			if inCallees {
+				at = o.At()
+			}
+			if l.blocks[at.Block()] {
 				return true
 			}
 		}

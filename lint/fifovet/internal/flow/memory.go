@@ -250,8 +250,8 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 			}
 		}
 		return
-	case callee != nil && receives && ReturnsError(callee.Signature()) && w.p.options.Sinks(callee):
-		return // it sends its arguments, and stores none in the receiver
+	case callee != nil && ReturnsError(callee.Signature()) && w.p.options.Sinks(callee):
+		return // it sends its arguments, and changes none
 	case callee != nil && receives && !c.IsInvoke() && isSetter(callee) && w.p.Body(c) == nil:
 		for _, arg := range c.Args[1:] {
 			add(appendWrite, arg)

@@ -12,6 +12,7 @@ import (
 
 	"example.com/sites/again"
 	"example.com/sites/mail"
+	"example.com/sites/outbox/cast"
 )
 
 const flights = "https://sqs.eu-north-1.amazonaws.com/42/flights.fifo"
@@ -128,6 +129,21 @@ func (t *tower) textOfHelper(ctx context.Context, f flight) error {
 	for i := 0; i < 3; i++ {
 		text := newText(f) // want `SF006`
 		if err = t.postText(ctx, f.Gate, text); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func castText(f flight) string { text, _ := cast.Text(f); return text }
+
+// site text of a helper that calls another package: wrong SF006
+func (t *tower) textOfPackage(ctx context.Context, f flight) error {
+	var err error
+	for range 3 {
+		text, id := castText(f), uuid.NewString() // want `SF006`
+		_, err = t.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(flights), MessageGroupId: &f.Gate, MessageBody: &text, MessageDeduplicationId: &id})
+		if err == nil {
 			return nil
 		}
 	}
