@@ -36,7 +36,7 @@ func TestCode(t *testing.T) {
 	var pkgs []string
 	for _, pkg := range []string{
 		"shapes", "shapes/random", "shapes/lib", "shapes/clock", "programs", "rules", "ours", "older", "tests",
-		"wrapper/queue", "wrapper/ids", "wrapper/replaced", "wrapper/caller", "ignored", "generated", "encoded", "flushed",
+		"wrapper/queue", "wrapper/ids", "wrapper/replaced", "wrapper/caller", "ignored", "generated", "encoded", "flushed", "flushed/queue",
 	} {
 		pkgs = append(pkgs, "example.com/"+pkg)
 	}

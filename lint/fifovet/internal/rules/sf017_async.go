@@ -17,30 +17,20 @@ import (
 // by SendAsync, SendMessageAsync or TrySend, if nothing in the package flushes or closes a
 // producer or its queue and the producer stays in the package.
 func (p *audit) unflushedProducers() {
-	var sends []ssa.CallInstruction
-	for _, c := range p.Calls {
-		if isProducerMethod(c.Callee, "SendAsync", "SendMessageAsync", "TrySend") {
-			sends = append(sends, c.Instr)
-		}
-	}
-	if len(sends) == 0 || p.endsProducers() {
+	if p.endsProducers() {
 		return
 	}
-	for _, send := range sends {
-		for _, v := range p.Trace(flow.Args(send.Common())[0], nil, false).InOrder {
-			if e, ok := v.(*ssa.Extract); ok {
-				v = e.Tuple
-			}
-			made, ok := v.(*ssa.Call)
-			if !ok || !makesProducer(flow.CalleeOf(made.Common())) || leaves(made, map[ssa.Value]bool{}) {
-				continue
-			}
-			p.r.report(finding{
-				rule: unflushedProducer, fn: made.Parent(), pos: made.Pos(), fix: fixClose, cause: valueCause{made.Pos()},
-				source: flow.Origin{Pos: send.Pos(), Text: "an event may still wait"},
-				text:   fmt.Sprintf("nothing closes this producer, which sends by %s: events that wait are lost when the program ends; defer Close", flow.CalleeOf(send.Common()).Name()),
-			})
+	for _, c := range p.Calls {
+		made := c.Instr.Value()
+		uses := &producerUses{seen: map[ssa.Value]bool{}}
+		if made == nil || !makesProducer(c.Callee) || uses.leave(made) || uses.send == nil {
+			continue
 		}
+		p.r.report(finding{
+			rule: unflushedProducer, fn: c.Fn, pos: made.Pos(), fix: fixClose, cause: valueCause{made.Pos()},
+			source: flow.Origin{Pos: uses.send.Pos(), Text: "an event may still wait"},
+			text:   fmt.Sprintf("nothing closes this producer, which sends by %s: events that wait are lost when the program ends; defer Close", flow.CalleeOf(uses.send.Common()).Name()),
+		})
 	}
 }
 
@@ -70,50 +60,48 @@ func (p *audit) endsProducers() bool {
 	return false
 }
 
-// leaves reports whether a producer leaves the package, so that other code may close it:
-// as an argument, a result, or in a field, a variable of the package or an interface.
-func leaves(v ssa.Value, seen map[ssa.Value]bool) bool {
-	if seen[v] {
+// producerUses visits the uses of a producer in its package.
+type producerUses struct {
+	seen map[ssa.Value]bool
+	send ssa.CallInstruction // the first call that sends asynchronously, or nil
+}
+
+// leave reports whether a producer leaves the package, so that other code may close it: as
+// an argument, a result, or in a field, a variable of the package or an interface.
+func (u *producerUses) leave(v ssa.Value) bool {
+	if u.seen[v] {
 		return false
 	}
-	seen[v] = true
-	for _, instr := range flow.Referrers(v) {
-		switch instr := instr.(type) {
-		case *ssa.Return, *ssa.MakeInterface, *ssa.MapUpdate, *ssa.Send:
-			return true
-		case *ssa.Store:
-			if instr.Val == v {
-				if _, local := instr.Addr.(*ssa.Alloc); !local || leaves(instr.Addr, seen) {
-					return true
+	u.seen[v] = true
+	return slices.ContainsFunc(flow.Referrers(v), func(instr ssa.Instruction) bool { return u.leaveBy(instr, v) })
+}
+
+func (u *producerUses) leaveBy(instr ssa.Instruction, v ssa.Value) bool {
+	switch instr := instr.(type) {
+	case *ssa.Return, *ssa.MakeInterface, *ssa.MapUpdate, *ssa.Send:
+		return true
+	case *ssa.Store:
+		_, local := instr.Addr.(*ssa.Alloc)
+		return instr.Val == v && (!local || u.leave(instr.Addr))
+	case *ssa.MakeClosure:
+		return slices.ContainsFunc(flow.Captured(instr, v), u.leave)
+	case ssa.CallInstruction:
+		callee, fn := flow.CalleeOf(instr.Common()), flow.StaticBody(instr.Common())
+		for i, arg := range instr.Common().Args {
+			switch {
+			case arg != v:
+			case callee != nil && isProducerMethod(callee, callee.Name()):
+				if u.send == nil && isProducerMethod(callee, "SendAsync", "SendMessageAsync", "TrySend") {
+					u.send = instr
 				}
-			}
-		case *ssa.MakeClosure:
-			for _, captured := range flow.Captured(instr, v) {
-				if leaves(captured, seen) {
-					return true
-				}
-			}
-		case ssa.CallInstruction:
-			c := instr.Common()
-			for i, arg := range c.Args {
-				callee := flow.CalleeOf(c)
-				if arg != v || i == 0 && callee != nil && isProducerMethod(callee, callee.Name()) {
-					continue
-				}
-				fn := flow.StaticBody(c)
-				if fn == nil || leaves(fn.Params[i], seen) {
-					return true
-				}
-			}
-		case *ssa.Extract:
-			if instr.Index == 0 && leaves(instr, seen) {
-				return true
-			}
-		case *ssa.UnOp, *ssa.Phi, *ssa.ChangeType:
-			if leaves(instr.(ssa.Value), seen) {
+			case fn == nil || u.leave(fn.Params[i]):
 				return true
 			}
 		}
+	case *ssa.Extract:
+		return instr.Index == 0 && u.leave(instr)
+	case *ssa.UnOp, *ssa.Phi, *ssa.ChangeType:
+		return u.leave(instr.(ssa.Value))
 	}
 	return false
 }
@@ -137,7 +125,7 @@ func (r *reporter) closeProducer(path []ast.Node) []analysis.SuggestedFix {
 			return nil
 		}
 		check, ok := block.List[at+1].(*ast.IfStmt)
-		if !ok {
+		if !ok || len(stmt.Lhs) != 2 || types.ExprString(check.Cond) != types.ExprString(stmt.Lhs[1])+" != nil" {
 			return nil
 		}
 		scope := r.p.Pass.Pkg.Scope().Innermost(check.Pos())

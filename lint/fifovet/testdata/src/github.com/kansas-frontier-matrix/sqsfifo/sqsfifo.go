@@ -38,11 +38,25 @@ type Producer[T any] struct{}
 
 func NewProducer[T any](client Client, c Config[T]) (*Producer[T], error) { return nil, nil }
 
+type Queue struct{}
+
+func NewQueue(client Client) (*Queue, error) { return nil, nil }
+
+func (q *Queue) Close(ctx context.Context) error { return nil }
+
+func NewProducerOn[T any](queue *Queue, c Config[T]) (*Producer[T], error) { return nil, nil }
+
 func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) { return Receipt{}, nil }
 
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) []Receipt { return nil }
 
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {}
+
+func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done func(Receipt, error)) {}
+
+func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
+	return nil
+}
 
 func (p *Producer[T]) Flush(ctx context.Context) error { return nil }
 
