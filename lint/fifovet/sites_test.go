@@ -83,7 +83,7 @@ var missed = []string{"functional option", "input by value", "table of names"}
 func TestSites(t *testing.T) {
 	t.Parallel()
 	var pkgs []string
-	for _, pkg := range []string{"attributes", "identity", "queues", "ids", "retries", "detours", "mail", "relay", "keys/guid", "again", "parts/lib", "parts", "zones", "outbox/box", "outbox"} {
+	for _, pkg := range []string{"attributes", "identity", "queues", "ids", "retries", "detours", "mail", "relay", "keys/guid", "again", "parts/lib", "parts", "zones", "outbox/box", "outbox", "rounds"} {
 		pkgs = append(pkgs, "example.com/sites/"+pkg)
 	}
 	var wrong, found, right, asError, asWarning int

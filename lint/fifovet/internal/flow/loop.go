@@ -41,7 +41,7 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 		slices = append(slices, p.Trace(v, nil, true))
 	}
 	for _, t := range slices {
-		if l.hasNewValue(t, false) {
+		if Varies(t, l.blocks, false) {
 			return false
 		}
 	}
@@ -59,15 +59,10 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 // TakesNext reports whether the traced value contains an element of the range of a loop, or
 // a value received in the loop. The parameter `blocks` has the blocks of the loop.
 func TakesNext(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
-	l := &loop{blocks: blocks}
 	for v := range t.Visited {
 		switch v := v.(type) {
 		case *ssa.IndexAddr:
-			if l.indexChanges(v.Index) {
-				return true
-			}
-		case *ssa.Index:
-			if l.indexChanges(v.Index) {
+			if indexChanges(v.Index, blocks) {
 				return true
 			}
 		case *ssa.Extract:
@@ -85,26 +80,6 @@ func TakesNext(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
 			}
 		case *ssa.Parameter:
 			if fn := v.Parent(); isRangeBody(fn) && blocks[fn.Blocks[0]] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Varies reports whether the traced value may be another one in each round of a loop, also
-// because the loop, or a function called in it, sets a variable.
-func Varies(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
-	if (&loop{blocks: blocks}).hasNewValue(t, true) {
-		return true
-	}
-	for v := range t.Visited {
-		for _, instr := range Referrers(v) {
-			store, ok := instr.(*ssa.Store)
-			if !ok || store.Val != v {
-				continue
-			}
-			if cell, local := BaseOf(store.Addr).(*ssa.Alloc); !local || blocks[store.Block()] && !blocks[cell.Block()] {
 				return true
 			}
 		}
@@ -140,12 +115,12 @@ func BaseOf(addr ssa.Value) ssa.Value {
 	return addr
 }
 
-// hasNewValue reports whether the traced value may be different in each round of the
-// loop. Examples are an element of a range, a value received from a channel, and the
+// Varies reports whether the traced value may be different in each round of a loop with
+// these blocks. Examples are an element of a range, a value received from a channel, and the
 // result of an unknown call inside the loop. With inCallees, the unknown call may also be
 // in a function that the loop calls.
-func (l *loop) hasNewValue(t *Tracer, inCallees bool) bool {
-	if TakesNext(t, l.blocks) {
+func Varies(t *Tracer, blocks map[*ssa.BasicBlock]bool, inCallees bool) bool {
+	if TakesNext(t, blocks) {
 		return true
 	}
 	for _, o := range t.Origins {
@@ -158,7 +133,7 @@ func (l *loop) hasNewValue(t *Tracer, inCallees bool) bool {
 			if inCallees {
 				at = o.At()
 			}
-			if l.blocks[at.Block()] {
+			if blocks[at.Block()] {
 				return true
 			}
 		}
@@ -191,12 +166,12 @@ func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 	return false
 }
 
-// indexChanges reports whether an index has a different value in each round of the loop.
-func (l *loop) indexChanges(v ssa.Value) bool {
+// indexChanges reports whether an index has a different value in each round of a loop.
+func indexChanges(v ssa.Value, blocks map[*ssa.BasicBlock]bool) bool {
 	for range MaxUnwraps {
 		switch x := v.(type) {
 		case *ssa.Phi:
-			return l.blocks[x.Block()] && !slices.Contains(x.Edges, v)
+			return blocks[x.Block()] && !slices.Contains(x.Edges, v)
 		case *ssa.BinOp:
 			v = x.X
 		case *ssa.Convert:

@@ -57,11 +57,11 @@ func (p *audit) oneIDInLoop(s sent) {
 		return
 	}
 	blocks := flow.Cycle(in)
-	varies := func(u *message.Use) bool { return u != nil && flow.Varies(u.Slice, blocks) }
+	varies := func(u *message.Use) bool { return u != nil && flow.Varies(u.Slice, blocks, true) }
 	if !blocks[in] || !flow.TakesNext(s.body.Slice, blocks) || varies(s.id) || varies(s.url) {
 		return
 	}
-	if args := flow.Args(s.at.Common()); len(args) > 0 && flow.Varies(p.Trace(args[0], nil, false), blocks) {
+	if args := flow.Args(s.at.Common()); len(args) > 0 && flow.Varies(p.Trace(args[0], nil, false), blocks, true) {
 		return // each round has another client
 	}
 	given := false
@@ -95,7 +95,7 @@ func rootOf(s sent) (ssa.Instruction, bool) {
 func sameBatch(first, second sent) bool {
 	a, ok := rootOf(first)
 	b, also := rootOf(second)
-	return ok && also && a != b && first.id.Pos < second.id.Pos && a.Parent() == b.Parent() && (a.Block().Dominates(b.Block()) || b.Block().Dominates(a.Block()))
+	return ok && also && a != b && first.id.Pos < second.id.Pos && a.Parent() == b.Parent() && a.Block().Dominates(b.Block())
 }
 
 // sends returns the messages in the package that have a deduplication ID and a body, with

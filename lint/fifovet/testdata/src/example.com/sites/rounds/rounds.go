@@ -1,0 +1,193 @@
+// Package rounds has call sites in loops, with one ID for several messages.
+package rounds
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+)
+
+const trips = "https://sqs.eu-north-1.amazonaws.com/42/trips.fifo"
+
+type trip struct {
+	ID, Text string
+	New      bool
+}
+
+type desk struct {
+	client *sqs.Client
+	busy   func() bool
+}
+
+func (d *desk) post(ctx context.Context, id, text string) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(trips), MessageGroupId: aws.String("g"), MessageBody: &text, MessageDeduplicationId: &id,
+	})
+	return err
+}
+
+// site one ID for a range over a map: wrong SF016
+func (d *desk) entries(ctx context.Context, request string, texts map[string]string) error {
+	for _, text := range texts {
+		if err := d.post(ctx, request, text); err != nil { // want `SF016`
+			return err
+		}
+	}
+	return nil
+}
+
+// site one ID for a range over a channel: wrong SF016
+func (d *desk) received(ctx context.Context, request string, texts <-chan string) error {
+	for text := range texts {
+		if err := d.post(ctx, request, text); err != nil { // want `SF016`
+			return err
+		}
+	}
+	return nil
+}
+
+// site one ID for the values of a channel: wrong SF016
+func (d *desk) next(ctx context.Context, request string, texts <-chan string) error {
+	for {
+		text := <-texts
+		if text == "" {
+			return nil
+		}
+		if err := d.post(ctx, request, text); err != nil { // want `SF016`
+			return err
+		}
+	}
+}
+
+// site one ID for what a select receives: wrong SF016
+func (d *desk) selected(ctx context.Context, request string, texts <-chan string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case text := <-texts:
+			if err := d.post(ctx, request, text); err != nil { // want `SF016`
+				return err
+			}
+		}
+	}
+}
+
+// site one ID for two queues: right
+func (d *desk) twoQueues(ctx context.Context, orders, audit string, t trip) error {
+	text := "audited " + t.Text
+	if _, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &orders, MessageGroupId: aws.String("g"), MessageBody: &t.Text, MessageDeduplicationId: &t.ID}); err != nil {
+		return err
+	}
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &audit, MessageGroupId: aws.String("g"), MessageBody: &text, MessageDeduplicationId: &t.ID})
+	return err
+}
+
+type region struct {
+	client *sqs.Client
+	name   string
+}
+
+// site client of each round: right
+func (d *desk) regions(ctx context.Context, request string, regions []region) error {
+	for _, r := range regions {
+		_, err := r.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(trips), MessageGroupId: aws.String("g"), MessageBody: &r.name, MessageDeduplicationId: &request})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site one of two messages for each trip: right
+func (d *desk) either(ctx context.Context, all []trip) error {
+	for _, t := range all {
+		if t.New {
+			if err := d.post(ctx, t.ID, "new "+t.Text); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := d.post(ctx, t.ID, "changed "+t.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site one of two entries of a batch: right
+func (d *desk) eitherEntry(ctx context.Context, t trip) error {
+	var entries []types.SendMessageBatchRequestEntry
+	if t.New {
+		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String("a"), MessageBody: aws.String("new " + t.ID), MessageGroupId: aws.String("g"), MessageDeduplicationId: &t.ID})
+	} else {
+		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String("b"), MessageBody: aws.String("changed " + t.ID), MessageGroupId: aws.String("g"), MessageDeduplicationId: &t.ID})
+	}
+	out, err := d.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(trips), Entries: entries})
+	if err == nil && len(out.Failed) > 0 {
+		return errors.New("refused")
+	}
+	return err
+}
+
+// site constant ID for all rounds: wrong SF003
+func (d *desk) constant(ctx context.Context, texts []string) error {
+	for _, text := range texts {
+		if err := d.post(ctx, "trip", text); err != nil { // want `SF003`
+			return err
+		}
+	}
+	return nil
+}
+
+// site standard queue: right
+func (d *desk) standard(ctx context.Context, request string, texts []string) error {
+	for _, text := range texts {
+		_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-north-1.amazonaws.com/42/trips"), MessageBody: &text, MessageDeduplicationId: &request})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errBusy = errors.New("busy")
+
+// site retry after one error: wrong SF006
+func (d *desk) again(ctx context.Context, t trip) error {
+	for {
+		err := d.post(ctx, uuid.NewString(), t.Text) // want `SF006`
+		if errors.Is(err, errBusy) {
+			continue
+		}
+		return err
+	}
+}
+
+// site retry unless another error: wrong SF006
+func (d *desk) unless(ctx context.Context, t trip) error {
+	for {
+		err := d.post(ctx, uuid.NewString(), t.Text) // want `SF006`
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+	}
+}
+
+// site one send after a wait: wrong SF002
+func (d *desk) waited(ctx context.Context, t trip) error {
+	for {
+		if d.busy() {
+			continue
+		}
+		err := d.post(ctx, uuid.NewString(), t.Text) // want `SF002`
+		if err != nil {
+			return err
+		}
+		return nil
+	}
+}
