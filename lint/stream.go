@@ -24,12 +24,12 @@ import (
 // without a finding of SF060 to SF064.
 //
 // A QueueChecker is safe for concurrent use; the order is the order of the calls. It stores about
-// 250 bytes for each message, and none of the message's text.
+// 250 bytes for each message, and none of the message's text. It stores at most 33 million
+// deduplication IDs, dedupe keys and event IDs each, and does not find the reuse of others.
 type QueueChecker struct {
-	mu     sync.Mutex
-	n      int // messages so far
-	last   time.Time
-	unseen int
+	mu   sync.Mutex
+	n    int // messages so far
+	last time.Time
 
 	byID    *window.Window[sighting] // deduplication ID
 	byKey   *window.Window[sighting] // dedupe key
@@ -110,15 +110,6 @@ func (s *QueueChecker) Check(at time.Time, m Message) []Finding {
 	return fs
 }
 
-// Unseen counts the deduplication IDs, dedupe keys and event IDs that the stream could not
-// store, because it holds only 33 million of each kind. The stream does not find the reuse
-// of an ID or key that it did not store.
-func (s *QueueChecker) Unseen() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unseen
-}
-
 // earlier searches the window w for a message with this id, and returns the message and the
 // time of its send. If there is none, earlier stores the current message in w and returns
 // false. The caller holds s.mu.
@@ -127,9 +118,7 @@ func (s *QueueChecker) earlier(w *window.Window[sighting], at time.Time, id stri
 	if r, state := w.Lookup(at, k); state != window.Outside {
 		return r.Value, r.From, true
 	}
-	if w.Put(at, k, window.Record[sighting]{From: at, To: at, Value: current}) != nil {
-		s.unseen++
-	}
+	_ = w.Put(at, k, window.Record[sighting]{From: at, To: at, Value: current}) // fails if the window is full
 	return sighting{}, time.Time{}, false
 }
 

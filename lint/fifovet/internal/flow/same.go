@@ -28,7 +28,7 @@ func (c *Comparison) Same(a, b ssa.Value) bool {
 
 func (c *Comparison) compare(a, b ssa.Value) bool {
 	if a == b {
-		c.Varies = c.Varies || !isFixed(a)
+		c.Varies = true
 		return true
 	}
 	switch a := a.(type) {
@@ -50,35 +50,12 @@ func (c *Comparison) compare(a, b ssa.Value) bool {
 	case *ssa.FieldAddr:
 		b, ok := b.(*ssa.FieldAddr)
 		return ok && a.Field == b.Field && c.Same(a.X, b.X)
-	case *ssa.Field:
-		b, ok := b.(*ssa.Field)
-		return ok && a.Field == b.Field && c.Same(a.X, b.X)
 	case *ssa.Extract:
 		b, ok := b.(*ssa.Extract)
 		return ok && a.Index == b.Index && c.Same(a.Tuple, b.Tuple)
 	case *ssa.Convert:
 		b, ok := b.(*ssa.Convert)
 		return ok && c.Same(a.X, b.X)
-	case *ssa.Parameter, *ssa.FreeVar, *ssa.Alloc:
-		c.Varies = true
-		return a == b
-	}
-	return false
-}
-
-// isFixed reports whether a value is a constant, or is computed from constants only. The
-// value of an environment variable counts as fixed.
-func isFixed(v ssa.Value) bool {
-	switch v := v.(type) {
-	case *ssa.Const:
-		return true
-	case *ssa.Call:
-		for _, arg := range v.Call.Args {
-			if !isFixed(arg) {
-				return false
-			}
-		}
-		return !v.Call.IsInvoke() && v.Call.StaticCallee() != nil
 	}
 	return false
 }

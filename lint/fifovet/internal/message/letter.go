@@ -79,8 +79,7 @@ func (p *Index) sinkCount() int {
 }
 
 // letterOf returns the Letter of the message m. It returns nil if m is a batch, has no
-// body, has no attributes, or shows no sign of a FIFO queue. A queue URL passed by callers
-// counts as a sign, because the callers may choose a FIFO queue.
+// body, has no attributes, or shows no sign of a FIFO queue.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -88,7 +87,7 @@ func (p *Index) letterOf(m *Message) *Letter {
 	l := &Letter{
 		m: m, Evidence: p.EvidenceOf(m), ContentBased: m.Shape.Sdk || p.contentBased(m), dedup: p.dedupParameter(m), Attributes: p.AttributesOf(m),
 	}
-	if l.Evidence == NotFIFO && !p.namedByCaller(m) || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
+	if l.Evidence == NotFIFO || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
 		return nil
 	}
 	roles := []Role{RoleBody}
@@ -103,17 +102,6 @@ func (p *Index) letterOf(m *Message) *Letter {
 		}
 	}
 	return l
-}
-
-// namedByCaller reports whether the queue's URL is a parameter of the function that makes
-// the message. The callers then choose the queue.
-func (p *Index) namedByCaller(m *Message) bool {
-	for _, o := range p.Origins(m, RoleURL, false) {
-		if _, ok := o.Root.(*ssa.Parameter); ok && o.Kind == flow.FromPath {
-			return true
-		}
-	}
-	return false
 }
 
 // letterAt returns a Letter (a body with its attributes) for a call whose arguments

@@ -58,20 +58,13 @@ func (p *audit) oneIDInLoop(s sent) {
 	}
 	blocks := flow.Cycle(in)
 	varies := func(u *message.Use) bool { return u != nil && flow.Varies(u.Slice, blocks, true) }
-	if !blocks[in] || !flow.TakesNext(s.body.Slice, blocks) || varies(s.id) || varies(s.url) {
+	if !flow.TakesNext(s.body.Slice, blocks) || varies(s.id) || varies(s.url) {
 		return
 	}
 	if args := flow.Args(s.at.Common()); len(args) > 0 && flow.Varies(p.Trace(args[0], nil, false), blocks, true) {
 		return // each round has another client
 	}
-	given := false
-	for _, o := range s.id.Slice.Origins {
-		if o.Kind != flow.FromConst && o.Kind != flow.FromPath {
-			return
-		}
-		given = given || o.Kind == flow.FromPath
-	}
-	if !given {
+	if _, given := s.id.Slice.Any(flow.FromPath); !given || !isKnown(s.id) {
 		return
 	}
 	f := s.finding(s.body.Pos, "the body of each round")
@@ -95,7 +88,7 @@ func rootOf(s sent) (ssa.Instruction, bool) {
 func sameBatch(first, second sent) bool {
 	a, ok := rootOf(first)
 	b, also := rootOf(second)
-	return ok && also && a != b && first.id.Pos < second.id.Pos && a.Parent() == b.Parent() && a.Block().Dominates(b.Block())
+	return ok && also && first.id.Pos < second.id.Pos && a.Parent() == b.Parent() && a.Block().Dominates(b.Block())
 }
 
 // sends returns the messages in the package that have a deduplication ID and a body, with
@@ -110,7 +103,7 @@ func (p *audit) sends() []sent {
 	index := map[key]int{}
 	urls := map[ssa.CallInstruction]*message.Use{}
 	for _, u := range p.uses {
-		if u.Evidence == message.NotFIFO && u.Role != message.RoleURL || u.M != nil && u.M.Shape.Sdk {
+		if u.Evidence == message.NotFIFO || u.M != nil && u.M.Shape.Sdk {
 			continue
 		}
 		for _, at := range u.SendCalls() {
@@ -142,34 +135,29 @@ func (p *audit) sends() []sent {
 // collide reports whether two sends certainly have the same deduplication ID, the same
 // queue and different bodies.
 func (p *audit) collide(a, b sent) bool {
-	if a.url == nil != (b.url == nil) {
+	if a.url == nil != (b.url == nil) || a.url != b.url && !sameOrigins(a.url, b.url) {
 		return false
-	}
-	if a.url != b.url {
-		if same, known := sameOrigins(a.url, b.url); !same || !known {
-			return false
-		}
 	}
 	if _, constant := a.id.Slice.Constant(); constant {
 		return false // SF003 reports constant deduplication IDs
 	}
-	sameID, known := sameOrigins(a.id, b.id)
-	sameBody, alsoKnown := sameOrigins(a.body, b.body)
-	return known && sameID && alsoKnown && !sameBody
+	return sameOrigins(a.id, b.id) && isKnown(a.body) && isKnown(b.body) && !sameOrigins(a.body, b.body)
 }
 
 // sameOrigins reports whether two values come from the same constants, parameters,
-// variables and unknown calls. If a value has other origins, such as a clock, or no
-// origins, the result `known` is false.
-func sameOrigins(a, b *message.Use) (same, known bool) {
+// variables and unknown calls.
+func sameOrigins(a, b *message.Use) bool {
 	x, y := a.Slice.Origins, b.Slice.Origins
-	isKnown := func(origins []flow.Origin) bool {
-		return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Kind != flow.FromPath })
-	}
 	within := func(origins, others []flow.Origin) bool {
 		return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return !slices.ContainsFunc(others, o.Same) })
 	}
-	return within(x, y) && within(y, x), isKnown(x) && isKnown(y)
+	return len(x) > 0 && within(x, y) && within(y, x)
+}
+
+// isKnown reports whether a value comes only from constants, parameters, variables and
+// unknown calls, and not, for example, from a clock.
+func isKnown(u *message.Use) bool {
+	return !slices.ContainsFunc(u.Slice.Origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Kind != flow.FromPath })
 }
 
 // follows reports whether the second send can run after the success of the first send,

@@ -86,7 +86,13 @@ func again(ctx context.Context, p *sqsfifo.Producer[Scene], s Scene) error {
 }
 
 func byHand(ctx context.Context, p *sqsfifo.Producer[Scene], body string) {
-	_, _ = p.SendMessage(ctx, sqsfifo.Message{Group: "all", DedupeKey: uuid.NewString(), Body: body}) // want `SF002: DedupeKey comes from uuid.NewString`
+	_, _ = p.SendMessage(ctx, &sqsfifo.Message{Group: "all", DedupeKey: uuid.NewString(), Body: body}) // want `SF002: DedupeKey comes from uuid.NewString`
+}
+
+// A producer compares the bodies of one dedupe key itself.
+func twoBodies(ctx context.Context, p *sqsfifo.Producer[Scene], key string, first, second string) {
+	_, _ = p.SendMessage(ctx, &sqsfifo.Message{Group: "all", DedupeKey: key, Body: first})
+	_, _ = p.SendMessage(ctx, &sqsfifo.Message{Group: "all", DedupeKey: key, Body: second})
 }
 
 func bypass(ctx context.Context, client *sqs.Client, url, body string) {

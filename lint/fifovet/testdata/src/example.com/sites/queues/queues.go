@@ -281,6 +281,18 @@ func (g *gate) fromHelper(ctx context.Context, t toll, extra map[string]string) 
 	})
 }
 
+// site ID and group of a branch: right
+func (g *gate) fromBranch(ctx context.Context, t toll, ordered bool) error {
+	var dedup, group *string
+	if ordered {
+		dedup, group = &t.ID, &t.Gate
+	}
+	return g.send(ctx, &sqs.SendMessageInput{
+		QueueUrl: &g.url, MessageGroupId: group, MessageDeduplicationId: dedup, MessageBody: &t.Plate,
+		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": mark(t.ID)},
+	})
+}
+
 func optional(extra map[string]string) (dedup, group *string) {
 	for k, v := range extra {
 		switch k {

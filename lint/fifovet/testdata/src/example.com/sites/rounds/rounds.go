@@ -4,6 +4,7 @@ package rounds
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -134,6 +135,23 @@ func (d *desk) eitherEntry(ctx context.Context, t trip) error {
 	return err
 }
 
+// site type in the ID of the first of two: right
+func (d *desk) suffix(ctx context.Context, t trip) error {
+	if err := d.post(ctx, t.ID+"-new", "new "+t.Text); err != nil {
+		return err
+	}
+	return d.post(ctx, t.ID, "changed "+t.Text)
+}
+
+// site one message of a buffer twice: right
+func (d *desk) buffer(ctx context.Context, t trip, write func(*trip)) error {
+	write(&t)
+	if err := d.post(ctx, "trip-"+t.ID, t.Text); err != nil {
+		return err
+	}
+	return d.post(ctx, "trip-"+t.ID, t.Text)
+}
+
 // site constant ID for all rounds: wrong SF003
 func (d *desk) constant(ctx context.Context, texts []string) error {
 	for _, text := range texts {
@@ -189,5 +207,35 @@ func (d *desk) waited(ctx context.Context, t trip) error {
 			return err
 		}
 		return nil
+	}
+}
+
+func persist(f func() error) error {
+	for range 3 {
+		if f() == nil {
+			return nil
+		}
+	}
+	return errBusy
+}
+
+// site number of the attempt in a variable: wrong SF006
+func (d *desk) numbered(ctx context.Context, t trip) error {
+	attempt := 0
+	return persist(func() error {
+		attempt++
+		return d.post(ctx, t.ID+strconv.Itoa(attempt), t.Text) // want `SF006: MessageDeduplicationId .* contains the number of the attempt`
+	})
+}
+
+type run struct{ attempt int }
+
+// site number of the attempt in a field: wrong SF006
+func (d *desk) numberedByField(ctx context.Context, t trip, r *run) error {
+	for {
+		r.attempt++
+		if err := d.post(ctx, t.ID+strconv.Itoa(r.attempt), t.Text); err == nil { // want `SF006: MessageDeduplicationId .* contains the number of the attempt`
+			return nil
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (p *Producer[T]) Close(ctx context.Context) error { return nil }
 
 func (p *Producer[T]) Build(event T) (Message, error) { return Message{}, nil }
 
-func (p *Producer[T]) SendMessage(ctx context.Context, msg Message) (Receipt, error) {
+func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
 	return Receipt{}, nil
 }
 
