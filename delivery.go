@@ -28,8 +28,11 @@ const (
 	// The order of a group holds unless SQS stores only part of a request. Outcomes then
 	// report the overtaken events:
 	//
-	//   - A failed event is not sent again if the same request stored a later event. The
-	//     error wraps [ErrOvertaken].
+	//   - A failed event is not sent again if the same request stored a later event, because
+	//     it would be stored out of order. The error wraps [ErrOvertaken]. After a passing
+	//     failure, such as InternalError or a throttle, the later events of the group are
+	//     sent, also those of the same SendBatch, unless OnGroupFailure is
+	//     [GroupFailurePause].
 	//   - Receipt.Overtaken is true if a retry stored the event after a later event.
 	//
 	// A receipt waits until the producer knows whether a later event was stored first.
@@ -44,7 +47,8 @@ const (
 	// GroupFailurePauseInDoubt pauses a group after an event with the [Fate] FateInDoubt or
 	// FateAltered. The pause ends when the event is stored, or when SQS has forgotten the
 	// event: after about five minutes at most. After a failure with the fate FateNotStored,
-	// the group continues.
+	// the group continues. It also continues after [ErrOvertaken]: a pause could no
+	// longer keep the order.
 	//
 	// GroupFailurePauseInDoubt suits producers with many groups, for example one group per entity:
 	// every pause ends by itself, without a call of Resume.

@@ -197,7 +197,9 @@ var (
 
 	// ErrOvertaken occurs only with [OrderRuns]: the event failed, and the same
 	// request stored a later event of its group. The producer does not retry the event,
-	// because SQS would then store it out of order.
+	// because SQS would then store it out of order. After InternalError and other failures
+	// of SQS, the event may be stored (an [*InDoubtError]); a resend clears this up, but may
+	// store it out of order.
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
 
 	// errOverdue is the cause of the error of an event without an attempt.

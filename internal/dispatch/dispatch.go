@@ -165,8 +165,9 @@ type Policy uint8
 
 const (
 	// PolicyPauseInDoubt pauses a group after an item with the fate FateInDoubt (SQS may
-	// have stored the item) or FateAltered (SQS stored other bytes). The pause ends at the
-	// latest at the time returned by Sender.Release.
+	// have stored the item) or FateAltered (SQS stored other bytes), unless the item was
+	// overtaken (see wasOvertaken). The pause ends at the latest at the time returned by
+	// Sender.Release.
 	PolicyPauseInDoubt Policy = iota
 
 	// PolicyPauseOnFailure pauses a group after each item sent without success, or with the

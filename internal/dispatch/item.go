@@ -205,8 +205,8 @@ const (
 )
 
 // Call marks items that a caller has submitted together. If an item fails, the later items
-// with the same Call and group are not sent, unless the policy is PolicyNeverPause. The zero
-// value is ready to use.
+// with the same Call and group are not sent, unless the policy is PolicyNeverPause or the
+// item was overtaken (see wasOvertaken). The zero value is ready to use.
 type Call struct {
 	// stopped describes, for each group, the first item that failed. Dispatcher.mu guards the
 	// map.

@@ -32,7 +32,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pause
 	unproven := fate == attempt.FateInDoubt || fate == attempt.FateAltered
 	switch d.options.Policy {
 	case PolicyPauseInDoubt:
-		if !unproven {
+		if !unproven || it.wasOvertaken() {
 			return
 		}
 	case PolicyPauseOnFailure:

@@ -295,7 +295,7 @@ func (d *Dispatcher[M]) endItem(it *Item[M], reason Reason, now time.Time) {
 
 // setOutcome sets the outcome of an item, with the fate from Sender.Conclude. If the item is
 // not stored, setOutcome also stops the later items with the same Call and group, unless the
-// policy is PolicyNeverPause.
+// policy is PolicyNeverPause or the item was overtaken (see wasOvertaken).
 func (d *Dispatcher[M]) setOutcome(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -305,9 +305,15 @@ func (d *Dispatcher[M]) setOutcome(it *Item[M], reason Reason, now time.Time) {
 			e.noteOvertaker(it.doubt)
 		}
 	}
-	if it.Call != nil && it.Outcome.Fate != attempt.FateStored && d.options.Policy != PolicyNeverPause && it.Call.stopped[it.Group] == nil {
+	if it.Call != nil && it.Outcome.Fate != attempt.FateStored && d.options.Policy != PolicyNeverPause && !it.wasOvertaken() && it.Call.stopped[it.Group] == nil {
 		it.Call.stop(it.Group, &Pause{Key: it.Key, ID: it.ID, Fate: it.Outcome.Fate, Since: now, Code: it.Outcome.Answer.Code, SameCall: true})
 	}
+}
+
+// wasOvertaken reports whether an item ended after a passing failure, because SQS has stored
+// a later item of its request. Items that waited for it could not restore the order.
+func (it *Item[M]) wasOvertaken() bool {
+	return it.Outcome.Overtaken && it.Outcome.Fate != attempt.FateStored && it.Outcome.Answer.Next == attempt.NextRetry
 }
 
 // noteOvertaker records that the given request may have stored an item after `it` in the

@@ -102,6 +102,10 @@ type command struct {
 	Queue  int
 	Faults *faults // nil for a check of the messages
 	Events int     // number of events sent to the queue; used only by the check
+
+	// Overtaken has the events that failed with ErrOvertaken: the check does not count them as
+	// lost.
+	Overtaken []int
 }
 
 // flaws counts the lost messages, the messages stored twice, and the messages out of order
@@ -131,6 +135,9 @@ func (o command) run(q *sqstest.Queue, front *front) (v flaws) {
 			v.Disorder++
 		}
 		last[m.GroupID] = i
+	}
+	for _, i := range o.Overtaken {
+		stored[i] = true
 	}
 	for _, ok := range stored {
 		if !ok {

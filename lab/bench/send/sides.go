@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -118,6 +119,7 @@ func raw(ctx context.Context, client *sqs.Client, queue string, events []Scene, 
 // tally is the result of sending events with a producer.
 type tally struct {
 	attempts, failed int
+	overtaken        []int         // events that failed with ErrOvertaken, not counted in failed
 	failure          error         // error of one of the failed events, or nil
 	first99          time.Duration // time until 99 % of the events had an outcome
 }
@@ -128,12 +130,19 @@ func produce(ctx context.Context, client *sqs.Client, queue string, events []Sce
 		return tally{}, err
 	}
 	var attempts, failed, ended, first99 atomic.Int64
+	var overtaken []int
+	var mu sync.Mutex // guards overtaken
 	start := time.Now()
 	var failure atomic.Pointer[error]
 	for _, s := range events {
 		p.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
 			attempts.Add(int64(r.Attempts))
-			if err != nil {
+			switch {
+			case errors.Is(err, sqsfifo.ErrOvertaken):
+				mu.Lock()
+				overtaken = append(overtaken, s.number())
+				mu.Unlock()
+			case err != nil:
 				failed.Add(1)
 				failure.Store(&err)
 			}
@@ -145,7 +154,7 @@ func produce(ctx context.Context, client *sqs.Client, queue string, events []Sce
 	if err := p.Close(ctx); err != nil {
 		return tally{}, err
 	}
-	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), first99: time.Duration(first99.Load())}
+	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), overtaken: overtaken, first99: time.Duration(first99.Load())}
 	if e := failure.Load(); e != nil {
 		t.failure = *e
 	}
