@@ -82,7 +82,7 @@ func TestArrows(t *testing.T) {
 		"./internal/snsbody":   nil,
 		"./internal/sourceuri": nil,
 		"./internal/foreign":   {"internal/queueurl"},
-		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/queueurl", "internal/window"},
+		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/queueurl", "internal/window", "internal/wire"},
 		"./internal/window":    nil,
 		"./internal/wire":      {"canonicaljson"},
 		"./internal/sqldb":     {"idempotency"},

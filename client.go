@@ -94,6 +94,9 @@ func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {
 	return c.next.Do(r)
 }
 
+// DoInMemory sends a request whose body is in memory already (see package sqscall).
+func (c wholeRequests) DoInMemory(r *http.Request) (*http.Response, error) { return c.next.Do(r) }
+
 func isNil(v any) bool {
 	if v == nil {
 		return true

@@ -3,7 +3,7 @@
 //
 // A [Caller] has no state between requests and may be used by any number of goroutines.
 // The order in groups, retries, deduplication and telemetry are tasks of its users. Of this
-// module, the package imports only attempt, digest, foreign, queueurl and window.
+// module, the package imports only attempt, digest, foreign, queueurl, window and wire.
 package sqscall
 
 import (
@@ -55,6 +55,7 @@ type Entry struct {
 // Caller makes requests to one queue.
 type Caller struct {
 	client   Client
+	lean     *lean // nil for a client whose requests only the SDK can make
 	queueURL string
 	timeout  time.Duration
 
@@ -65,7 +66,7 @@ type Caller struct {
 
 // New returns a Caller that sends to the queue through the client.
 func New(client Client, queueURL string) *Caller {
-	return &Caller{client: client, queueURL: queueURL, timeout: Timeout}
+	return &Caller{client: client, lean: newLean(client), queueURL: queueURL, timeout: Timeout}
 }
 
 // Send makes one request with 1 to MaxEntries entries and sets answers[i] for entries[i].
@@ -130,7 +131,7 @@ func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.
 
 func (c *Caller) sendOne(ctx context.Context, p *progress, entries []Entry, answers []attempt.Answer) error {
 	e := &entries[0]
-	out, err := call(ctx, c, c.client.SendMessage, &sqs.SendMessageInput{
+	out, err := call(ctx, c, p, c.client.SendMessage, &sqs.SendMessageInput{
 		QueueUrl:               &c.queueURL,
 		MessageBody:            e.Body,
 		MessageGroupId:         e.Group,
@@ -161,7 +162,7 @@ func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, an
 			MessageAttributes:      e.Attributes,
 		}
 	}
-	out, err := call(ctx, c, c.client.SendMessageBatch, &sqs.SendMessageBatchInput{QueueUrl: &c.queueURL, Entries: request})
+	out, err := call(ctx, c, p, c.client.SendMessageBatch, &sqs.SendMessageBatchInput{QueueUrl: &c.queueURL, Entries: request})
 	if err != nil {
 		return err
 	}
@@ -172,11 +173,25 @@ func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, an
 	return nil
 }
 
-// call calls a method of the client. A panic of the client, and a result with neither an
-// answer nor an error, are errors.
-func call[In, Out any](ctx context.Context, c *Caller, method func(context.Context, *In, ...func(*sqs.Options)) (*Out, error), in *In) (out *Out, err error) {
+// call makes a request with a method of the client, or without it (see type lean). A panic of
+// the client, and a result with neither an answer nor an error, are errors.
+func call[In, Out any](ctx context.Context, c *Caller, p *progress, method func(context.Context, *In, ...func(*sqs.Options)) (*Out, error), in *In) (out *Out, err error) {
 	defer c.recoverInto(&err)
-	out, err = method(ctx, in, options...)
+	with := options
+	if c.lean != nil {
+		out = new(Out)
+		switch answer, err := c.lean.send(ctx, p, in, out); {
+		case err != nil:
+			return nil, err
+		case answer == nil: // nothing was sent
+		case answer.plain:
+			return out, nil
+		default:
+			p.replays = true
+			ctx, with = answer, []func(*sqs.Options){answer.configure}
+		}
+	}
+	out, err = method(ctx, in, with...)
 	switch {
 	case err != nil:
 		return nil, c.hide(err)

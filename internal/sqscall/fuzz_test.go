@@ -42,6 +42,7 @@ func FuzzAnswer(f *testing.F) {
 		})), queueURL)
 		es := entries(n)
 		answers := make([]attempt.Answer, n)
+		c.Learn()
 		load, err := c.Send(t.Context(), es, answers)
 		worst := attempt.LoadPassed
 		for i, a := range answers {

@@ -199,7 +199,9 @@ func TestNotAllowed(t *testing.T) {
 		for _, n := range []int{1, 3} {
 			asked := 0
 			answers := make([]attempt.Answer, n)
-			load, _, err := sqscall.New(sdkClient(server.URL, nil), queueURL).SendIf(t.Context(), entries(n), answers, func() bool {
+			c := sqscall.New(sdkClient(server.URL, nil), queueURL)
+			c.Learn()
+			load, _, err := c.SendIf(t.Context(), entries(n), answers, func() bool {
 				asked++
 				return asked <= allowed
 			})

@@ -16,13 +16,17 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/wire"
 )
 
 // progress describes how far a request has come, and its answer. The SDK's middleware and
-// net/http's hooks write all fields except `permit`. These fields are atomic, because a
+// net/http's hooks write all fields except the first three. These fields are atomic, because a
 // wrapper of an *sqs.Client may return while another goroutine still writes them.
 type progress struct {
-	permit func() bool // whether the request may leave; nil means yes
+	permit  func() bool         // whether the request may leave; nil means yes
+	learn   func(*http.Request) // called with an answered request of the SDK, unless nil
+	replays bool                // the SDK only reads the answer to a request of type lean
 
 	calls         atomic.Int32 // calls of the SDK for this request
 	running       atomic.Int32 // calls that have not returned
@@ -56,7 +60,7 @@ func (p *progress) exchange() Exchange {
 }
 
 // noteExchange stores the request ID and the date of an HTTP response in p.answered.
-func (p *progress) noteExchange(r *smithyhttp.Response) {
+func (p *progress) noteExchange(r *http.Response) {
 	e := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 		// The Date header has whole seconds, so SQS's time was on average half a second
@@ -118,32 +122,45 @@ var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmission",
 	func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		p, ok := ctx.Value(progressKey{}).(*progress)
-		if !ok {
+		if !ok || p.replays {
 			return next.HandleDeserialize(ctx, in)
 		}
-		if !p.allowed() {
-			return middleware.DeserializeOutput{}, middleware.Metadata{}, ErrNotAllowed
+		hooked, err := p.begin(ctx)
+		if err != nil {
+			return middleware.DeserializeOutput{}, middleware.Metadata{}, err
 		}
-		p.transmissions.Add(1)
-		out, metadata, err := next.HandleDeserialize(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			GetConn: func(string) { p.wanted.Add(1) },
-			GotConn: func(httptrace.GotConnInfo) { p.connected.Add(1) },
-		}), in)
+		out, metadata, err := next.HandleDeserialize(hooked, in)
 		if response, ok := out.RawResponse.(*smithyhttp.Response); ok && err == nil {
-			p.noteExchange(response)
-			p.receive(response)
+			p.receive(response.Response)
+			if request, ok := in.Request.(*smithyhttp.Request); ok && p.learn != nil {
+				p.learn(request.Request)
+			}
 		}
 		return out, metadata, err
 	})
+
+// begin counts a request that is about to be passed to the HTTP client, if it may still
+// leave. The request must have the returned context, which has the hooks of net/http.
+func (p *progress) begin(ctx context.Context) (context.Context, error) {
+	if !p.allowed() {
+		return nil, ErrNotAllowed
+	}
+	p.transmissions.Add(1)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { p.wanted.Add(1) },
+		GotConn: func(httptrace.GotConnInfo) { p.connected.Add(1) },
+	}), nil
+}
 
 const (
 	maxAnswer = 1 << 20  // limit for the body of a success, in bytes; ten entries take about 4 KiB
 	maxError  = 64 << 10 // limit for the body of any other answer, in bytes
 )
 
-// receive records an answer's status and, unless it is a success, the error type in the
-// body. It limits the body to maxAnswer or maxError bytes, because the SDK has no limit.
-func (p *progress) receive(r *smithyhttp.Response) {
+// receive records an answer's status, request ID and date and, unless it is a success, the
+// error type in the body. It limits the body to maxAnswer or maxError bytes, because the SDK has no limit.
+func (p *progress) receive(r *http.Response) {
+	p.noteExchange(r)
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits
 	if r.Body == nil {
 		r.Body = http.NoBody
@@ -153,13 +170,10 @@ func (p *progress) receive(r *smithyhttp.Response) {
 		return
 	}
 	body, err := io.ReadAll(&limitedBody{r.Body, maxError})
-	rest := io.Reader(bytes.NewReader(body))
-	if err != nil {
-		rest = io.MultiReader(rest, failingReader{err}) // so that the SDK's read of the body fails, too
-	} else if name, ok := errorType(body); ok {
+	if name, ok := errorType(body); ok && err == nil {
 		p.failed.Store(&name)
 	}
-	r.Body = replayedBody{rest, r.Body}
+	r.Body = wire.Body{Reader: bytes.NewReader(body), Err: err, Closer: r.Body}
 }
 
 // errorType returns the __type of a JSON error without its namespace. It reads the
@@ -209,13 +223,3 @@ func (b *limitedBody) Read(to []byte) (int, error) {
 	b.left -= n
 	return n, err
 }
-
-// replayedBody is a body whose first part was already read.
-type replayedBody struct {
-	io.Reader
-	io.Closer
-}
-
-type failingReader struct{ err error }
-
-func (r failingReader) Read([]byte) (int, error) { return 0, r.err }

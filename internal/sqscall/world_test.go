@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/wire"
 )
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
@@ -120,6 +123,19 @@ func batchSuccess(es []sqscall.Entry) object {
 	return object{"Successful": list}
 }
 
+// lean is true in the second run of all tests: the requests of SDK clients are then made
+// without the SDK's middleware, if possible. In the first run the SDK makes them.
+var lean bool
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
+		lean = true
+		code = m.Run()
+	}
+	os.Exit(code)
+}
+
 // sdkClient returns a real SDK client with its retries and checks on.
 func sdkClient(endpoint string, h aws.HTTPClient, change ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
@@ -127,7 +143,11 @@ func sdkClient(endpoint string, h aws.HTTPClient, change ...func(*sqs.Options)) 
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET"}, nil
 		}),
-	}, change...)
+	}, append([]func(*sqs.Options){func(o *sqs.Options) {
+		if lean {
+			o.Protocol = wire.Wrap(o.Protocol)
+		}
+	}}, change...)...)
 }
 
 // serve starts a server and returns a Caller to it.
@@ -151,6 +171,7 @@ func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Loa
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
+	c.Learn()
 	load, err := c.Send(ctx, es, answers)
 	check(t, es, answers, load, err)
 	return answers, load, err

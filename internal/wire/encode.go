@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// encode returns the JSON text of the input of SendMessage or SendMessageBatch. It reports
+// Encode returns the JSON text of the input of SendMessage or SendMessageBatch. It reports
 // false for another input, and for a value that only the SDK encodes.
-func encode(in smithy.Serializable) ([]byte, bool) {
+func Encode(in smithy.Serializable) ([]byte, bool) {
 	var w writer
 	switch in := in.(type) {
 	case *sqs.SendMessageInput:

@@ -34,8 +34,14 @@ func Wrap(p smithyhttp.ClientProtocol) smithyhttp.ClientProtocol {
 	return p
 }
 
+// IsWrapped reports whether p is a result of Wrap that differs from Wrap's argument.
+func IsWrapped(p smithyhttp.ClientProtocol) bool {
+	_, ok := p.(protocol)
+	return ok
+}
+
 func (p protocol) SerializeRequest(ctx context.Context, schema *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {
-	body, ok := encode(in)
+	body, ok := Encode(in)
 	if !ok {
 		return p.ClientProtocol.SerializeRequest(ctx, schema, in, r)
 	}
@@ -54,6 +60,13 @@ func (p protocol) SerializeRequest(ctx context.Context, schema *smithy.Operation
 	return nil
 }
 
+func (p protocol) DeserializeResponse(ctx context.Context, schema *smithy.OperationSchema, types *smithy.TypeRegistry, r *smithyhttp.Response, out smithy.Deserializable) error {
+	if Read(r.Response, out) {
+		return nil
+	}
+	return p.ClientProtocol.DeserializeResponse(ctx, schema, types, r, out)
+}
+
 // texts has the buffers in which answers are read. An answer of ten entries takes less than
 // 4 KiB.
 var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -61,14 +74,17 @@ var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // maxKept is the largest buffer in bytes that is kept for the next answer.
 const maxKept = 64 << 10
 
-func (p protocol) DeserializeResponse(ctx context.Context, schema *smithy.OperationSchema, types *smithy.TypeRegistry, r *smithyhttp.Response, out smithy.Deserializable) error {
+// Read reads an answer to a send and sets the members of the output. It reports false if the
+// answer is not a plain success. The output and the bytes of the answer's body are then
+// unchanged.
+func Read(r *http.Response, out smithy.Deserializable) bool {
 	switch out.(type) {
 	case *sqs.SendMessageOutput, *sqs.SendMessageBatchOutput:
 	default:
-		return p.ClientProtocol.DeserializeResponse(ctx, schema, types, r, out)
+		return false
 	}
 	if r.StatusCode != http.StatusOK {
-		return p.ClientProtocol.DeserializeResponse(ctx, schema, types, r, out)
+		return false
 	}
 	text := texts.Get().(*bytes.Buffer)
 	text.Reset()
@@ -77,13 +93,26 @@ func (p protocol) DeserializeResponse(ctx context.Context, schema *smithy.Operat
 			texts.Put(text)
 		}
 	}()
-	if _, err := text.ReadFrom(r.Body); err != nil {
-		return &smithy.DeserializationError{Err: err}
+	_, err := text.ReadFrom(r.Body)
+	if err == nil && decode(text.String(), out) {
+		return true
 	}
-	if decode(text.String(), out) {
-		return nil
+	r.Body = Body{bytes.NewReader(bytes.Clone(text.Bytes())), err, r.Body}
+	return false
+}
+
+// Body is the body of an answer that was already read. Reading it gives the same bytes, and
+// then the same error.
+type Body struct {
+	*bytes.Reader
+	Err error // nil for io.EOF
+	io.Closer
+}
+
+func (b Body) Read(to []byte) (int, error) {
+	n, err := b.Reader.Read(to)
+	if err == io.EOF && b.Err != nil {
+		err = b.Err
 	}
-	copied := *r.Response
-	copied.Body = io.NopCloser(bytes.NewReader(text.Bytes()))
-	return p.ClientProtocol.DeserializeResponse(ctx, schema, types, &smithyhttp.Response{Response: &copied}, out)
+	return n, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/wire"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -115,7 +116,7 @@ func overHTTP(t *testing.T, q *sqstest.Queue) *sqs.Client {
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET"}, nil
 		}),
-	})
+	}, func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) })
 }
 
 func entries(bodies ...string) []sqscall.Entry {
