@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -48,10 +49,11 @@ const maxAge = time.Minute
 
 // newLean returns nil if only the SDK can make the requests of the client: it is not a client
 // of sqsfifo.NewClient, or the user has set an option for which requests, or what is done for
-// each request, may differ from the SDK's defaults.
+// each request, may differ from the SDK's defaults. On AWS Lambda, the SDK adds the trace
+// header of an invocation to its requests.
 func newLean(client Client) *lean {
 	c, ok := client.(*sqs.Client)
-	if !ok {
+	if !ok || os.Getenv("AWS_LAMBDA_FUNCTION_NAME") != "" {
 		return nil
 	}
 	o, plain := c.Options(), sqs.New(sqs.Options{}).Options()
@@ -80,8 +82,8 @@ func newLean(client Client) *lean {
 	return l
 }
 
-// newPattern returns nil for a request with a header that this package does not know, such as
-// the trace header on AWS Lambda, or with another signature than Signature Version 4.
+// newPattern returns nil for a request with a header that this package does not know, or with
+// another signature than Signature Version 4.
 func newPattern(r *http.Request) *pattern {
 	p := &pattern{request: r.Clone(context.Background()), learned: time.Now()}
 	header := http.Header{}
