@@ -79,7 +79,7 @@ func TakesNext(t *Tracer, blocks map[*ssa.BasicBlock]bool) bool {
 				return true
 			}
 		case *ssa.Parameter:
-			if fn := v.Parent(); isRangeBody(fn) && blocks[fn.Blocks[0]] {
+			if blocks[v.Parent().Blocks[0]] { // the body of a range over an iterator
 				return true
 			}
 		}
@@ -124,7 +124,7 @@ func Varies(t *Tracer, blocks map[*ssa.BasicBlock]bool, inCallees bool) bool {
 		return true
 	}
 	for _, o := range t.Origins {
-		if o.Kind != FromPath && o.Kind != FromUnknown {
+		if o.Kind != FromPath {
 			continue
 		}
 		at, _ := o.Root.(ssa.Instruction)
@@ -193,7 +193,7 @@ func Branches(b *ssa.BasicBlock, send ssa.CallInstruction) (failed, succeeded *s
 		return nil, nil, false
 	}
 	v, yes := cond.Cond, 0
-	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
+	if not, ok := v.(*ssa.UnOp); ok {
 		v, yes = not.X, 1
 	}
 	switch v := v.(type) {

@@ -143,6 +143,45 @@ func (d *desk) suffix(ctx context.Context, t trip) error {
 	return d.post(ctx, t.ID, "changed "+t.Text)
 }
 
+// site type in the ID of the second of two: right
+func (d *desk) secondSuffix(ctx context.Context, t trip) error {
+	if err := d.post(ctx, t.ID, "new "+t.Text); err != nil {
+		return err
+	}
+	return d.post(ctx, t.ID+"-changed", "changed "+t.Text)
+}
+
+// site second message after a branch with the first: wrong SF016
+func (d *desk) afterBranch(ctx context.Context, t trip) error {
+	if t.New {
+		if err := d.post(ctx, t.ID, "new "+t.Text); err != nil {
+			return err
+		}
+	}
+	return d.post(ctx, t.ID, "changed "+t.Text) // want `SF016`
+}
+
+// site two messages for each trip: wrong SF016
+func (d *desk) both(ctx context.Context, all []trip) error {
+	for _, t := range all {
+		if err := d.post(ctx, t.ID, "new "+t.Text); err != nil {
+			return err
+		}
+		if err := d.post(ctx, t.ID, "changed "+t.Text); err != nil { // want `SF016`
+			return err
+		}
+	}
+	return nil
+}
+
+// site short message after an error: right
+func (d *desk) shorter(ctx context.Context, t trip) error {
+	if err := d.post(ctx, t.ID, "new "+t.Text); err != nil {
+		return d.post(ctx, t.ID, "new")
+	}
+	return nil
+}
+
 // site one message of a buffer twice: right
 func (d *desk) buffer(ctx context.Context, t trip, write func(*trip)) error {
 	write(&t)
@@ -196,18 +235,39 @@ func (d *desk) unless(ctx context.Context, t trip) error {
 	}
 }
 
-// site one send after a wait: wrong SF002
-func (d *desk) waited(ctx context.Context, t trip) error {
-	for {
-		if d.busy() {
-			continue
+// site message of a channel before the attempts: wrong SF006
+func (d *desk) before(ctx context.Context, texts <-chan string) error {
+	text, ok := <-texts
+	for ok {
+		if err := d.post(ctx, uuid.NewString(), text); err == nil { // want `SF006`
+			return nil
 		}
-		err := d.post(ctx, uuid.NewString(), t.Text) // want `SF002`
-		if err != nil {
+	}
+	return errBusy
+}
+
+type buffer struct{ texts []string }
+
+// site buffer that ends at an error: wrong SF002
+func (d *desk) ends(ctx context.Context, b *buffer) error {
+	for len(b.texts) > 0 {
+		if err := d.post(ctx, uuid.NewString(), b.texts[0]); err != nil { // want `SF002`
 			return err
 		}
-		return nil
+		b.texts = b.texts[1:]
 	}
+	return nil
+}
+
+// site buffer that goes on after an error: wrong SF002
+func (d *desk) goesOn(ctx context.Context, b *buffer) (err error) {
+	for len(b.texts) > 0 {
+		if err = d.post(ctx, uuid.NewString(), b.texts[0]); err != nil { // want `SF002`
+			d.busy()
+		}
+		b.texts = b.texts[1:]
+	}
+	return err
 }
 
 func persist(f func() error) error {
