@@ -193,13 +193,10 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 				}
 				m.Sets[r] = append(m.Sets[r], Set{name, instr.Val, pos, instr})
 			}
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.FieldAddr, *ssa.IndexAddr:
-			// The code sets parts of the field, so there is no single value: record the
-			// address.
-			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
+		case *ssa.UnOp:
 		default:
-			// Other code gets the field's address and may set the field.
+			// The code sets parts of the field, or other code gets the field's address and
+			// may set the field: there is no single value, so record the address.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		}
 	}

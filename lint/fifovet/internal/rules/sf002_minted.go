@@ -54,7 +54,8 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}
-	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, name: u.Field, cause: p.causeOf(o)}
+	f := about(u, nondetDedupID, "")
+	f.source, f.name, f.cause = o, u.Field, p.causeOf(o)
 	switch {
 	case u.Role == message.RoleEventID:
 		f.text = fmt.Sprintf("EventID comes from %s: a retry is another event; leave EventID out, sqsfifo derives it", o.Text)

@@ -12,10 +12,9 @@ import (
 func (p *audit) constantBody() {
 	for _, u := range p.hashedBodies() {
 		if text, ok := u.Slice.Constant(); ok && u.Alone && !u.Payload {
-			p.r.report(finding{
-				rule: constantBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: identityCause{u.Key()},
-				text: fmt.Sprintf("the body is the constant %q: SQS drops all events but one; put the event into the body", clip(text)),
-			})
+			f := about(u, constantBody, fmt.Sprintf("the body is the constant %q: SQS drops all events but one; put the event into the body", clip(text)))
+			f.cause = identityCause{u.Key()}
+			p.r.report(f)
 		}
 	}
 }

@@ -41,10 +41,8 @@ func (p *audit) randomGroupID() {
 		if len(messages[g.o.At()]) > 1 || g.o.Choice || g.o.Wraps || g.o.Seeded || g.u.Shared(g.o) {
 			continue
 		}
-		p.r.report(finding{
-			rule: randomGroupID, fn: g.u.Fn, pos: g.u.Pos, arg: g.u.Arg, source: g.o, maybe: g.u.Evidence == message.MaybeFIFO, name: g.u.Field, cause: p.causeOf(g.o),
-			text: fmt.Sprintf("%s comes from %s: each message has its own group, without order; use an account or a tile",
-				g.u.Name(), g.o.Text),
-		})
+		f := about(g.u, randomGroupID, fmt.Sprintf("%s comes from %s: each message has its own group, without order; use an account or a tile", g.u.Name(), g.o.Text))
+		f.source, f.name, f.cause = g.o, g.u.Field, p.causeOf(g.o)
+		p.r.report(f)
 	}
 }

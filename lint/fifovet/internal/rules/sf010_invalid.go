@@ -15,9 +15,12 @@ import (
 // invalidID checks rule SF010. It reports a group ID or deduplication ID that SQS refuses.
 func (p *audit) invalidID() {
 	for _, u := range p.dedupIDs() {
-		p.bodyAsID(u)
-		p.legalID(u)
-		p.legalParts(u)
+		// SQS does not check the dedupe key of package sqsfifo, because it is sent in the body.
+		if u.M == nil || !u.M.Shape.Sdk {
+			p.bodyAsID(u)
+			p.legalID(u)
+			p.legalParts(u)
+		}
 	}
 	for _, u := range p.uses {
 		if u.Role == message.RoleGroup && u.Evidence != message.NotFIFO {
@@ -29,10 +32,6 @@ func (p *audit) invalidID() {
 
 // legalParts reports SF010 if a constant part of an ID has a character that SQS refuses.
 func (p *audit) legalParts(u *message.Use) {
-	// SQS does not check the dedupe key of package sqsfifo, because it is sent in the body.
-	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup {
-		return
-	}
 	for _, o := range u.Slice.Origins {
 		if i := strings.IndexFunc(o.Text, illegal); o.Kind == flow.FromConst && o.Joined && i >= 0 {
 			p.r.report(about(u, invalidID, fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(o.Text), []rune(o.Text[i:])[0])))
@@ -49,9 +48,7 @@ const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
-	// SQS does not check the dedupe key of package sqsfifo, because it is sent in the
-	// body.
-	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
+	if len(u.Slice.Origins) != 1 {
 		return
 	}
 	o := u.Slice.Origins[0]
@@ -71,18 +68,16 @@ func (p *audit) legalID(u *message.Use) {
 
 // bodyAsID reports SF010 if the deduplication ID is the whole body of the message.
 func (p *audit) bodyAsID(u *message.Use) {
-	if u.M == nil || u.M.Shape.Sdk {
+	if u.M == nil {
 		return
 	}
-	f := about(u, invalidID, "")
+	f := about(u, invalidID, u.Name()+" is the whole body: SQS takes 128 characters without spaces; leave it out or use the hex SHA-256 of the body")
 	encoder := p.encoder(u.Value)
 	for _, s := range u.M.All(message.RoleBody) {
 		switch {
 		case encoder != nil && p.encoder(s.Value) == encoder:
-			f.text = u.Name() + " is the whole body: SQS takes 128 characters without spaces; leave it out or use the hex SHA-256 of the body"
 		case encoder == nil && p.sameText(u.Slice, s.Value):
 			f.lower(lint.Warning)
-			f.text = u.Name() + " is the whole body: SQS takes 128 characters without spaces; leave it out or use the hex SHA-256 of the body"
 		default:
 			continue
 		}

@@ -39,11 +39,8 @@ func (p *audit) sharedConstantKey() {
 			}
 			return pkg.Name()
 		}
-		p.r.report(finding{
-			rule: sharedConstantKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, cause: valueCause{u.Pos},
-			text: fmt.Sprintf("%s %q is the ID of %s and of %s: events of two types become one; start the ID with the type",
-				u.Name(), clip(text), types.TypeString(was, qual), types.TypeString(t, qual)),
-		})
+		p.r.report(about(u, sharedConstantKey, fmt.Sprintf("%s %q is the ID of %s and of %s: events of two types become one; start the ID with the type",
+			u.Name(), clip(text), types.TypeString(was, qual), types.TypeString(t, qual))))
 	}
 }
 

@@ -74,10 +74,7 @@ func readsFailures(call ssa.CallInstruction) bool {
 			}
 			field, ok := use.(*ssa.FieldAddr)
 			if !ok {
-				if _, debug := use.(*ssa.DebugRef); !debug {
-					return true
-				}
-				continue
+				return true
 			}
 			switch flow.FieldName(field.X.Type(), field.Field) {
 			case "Failed":

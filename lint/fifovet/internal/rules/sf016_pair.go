@@ -41,10 +41,9 @@ func (p *audit) oneIDTwoBodies() {
 }
 
 func (s sent) finding(related token.Pos, text string) finding {
-	return finding{
-		rule: oneIDTwoBodies, fn: s.id.Fn, pos: s.id.Pos, arg: s.id.Arg, maybe: s.id.Evidence == message.MaybeFIFO,
-		source: flow.Origin{Pos: related, Text: text}, name: s.id.Field, cause: valueCause{s.id.Pos},
-	}
+	f := about(s.id, oneIDTwoBodies, "")
+	f.source, f.name = flow.Origin{Pos: related, Text: text}, s.id.Field
+	return f
 }
 
 // oneIDInLoop reports a message that a loop sends, or adds to a batch, if the body is
