@@ -135,3 +135,24 @@ func taken(ctx context.Context, o *office, make func() *sqsfifo.Producer[event],
 	make().SendAsync(ctx, e, nil)
 	o.producer.SendAsync(ctx, e, nil)
 }
+
+// reopened sends by a producer that another function of the package makes.
+func reopened(ctx context.Context, client sqsfifo.Client, e event) error {
+	producer, err := open(ctx, client, e)
+	if err != nil {
+		return err
+	}
+	producer.SendAsync(ctx, e, nil)
+	return nil
+}
+
+// renewed makes a new producer in a loop.
+func renewed(ctx context.Context, client sqsfifo.Client, events []event) {
+	producer, _ := sqsfifo.NewProducer(client, sqsfifo.Config[event]{}) // want `SF017`
+	for _, e := range events {
+		if e.ID == "" {
+			producer, _ = sqsfifo.NewProducer(client, sqsfifo.Config[event]{}) // want `SF017`
+		}
+		producer.SendAsync(ctx, e, nil)
+	}
+}
