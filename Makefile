@@ -189,7 +189,7 @@ bench-memory: ## what a queued event, a paused group and a remembered key take, 
 	cd lab && $(GO) test -count=1 -v -run TestMemory ./bench/memory -keys 900000
 
 .PHONY: corpus
-corpus: ## the analyzer with its default flags over public modules, against findings labelled by hand (network, minutes); GIT=folder has those that the module proxy refuses
+corpus: ## the analyzer with the flags of sqsfifo vet over public modules, against findings labelled by hand (network, minutes); GIT=folder has those that the module proxy refuses
 	cd lab/corpus && $(GO) run . $(if $(GIT),-git $(abspath $(GIT)))
 
 .PHONY: bench-vet

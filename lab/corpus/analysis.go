@@ -52,7 +52,7 @@ func (m module) analyze(ctx context.Context, dir string, repos *repositories) (f
 
 // underGoVet analyzes a module with its tests, as sqsfifo vet does.
 func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, error) {
-	report, err := vet.Run(ctx, vet.Options{Dir: dir, Patterns: m.packages, NoCompliance: true})
+	report, err := vet.Run(ctx, vet.Options{Dir: dir, Patterns: m.packages, Flags: []string{"-" + fifovet.Analyzer.Name + ".notes"}, NoCompliance: true})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, erro
 // fromSource analyzes the packages with their imports, without tests, in this process. It
 // builds and runs no code of the module, because code from a git repository is not trusted.
 func (m module) fromSource(ctx context.Context, dir string, repos *repositories) ([]vet.Finding, error) {
-	if err := m.completeGoMod(dir, repos); err != nil {
+	if err := errors.Join(fifovet.Analyzer.Flags.Set("notes", "true"), m.completeGoMod(dir, repos)); err != nil {
 		return nil, err
 	}
 	loaded, err := packages.Load(&packages.Config{

@@ -1,4 +1,4 @@
-// Command corpus runs the analyzer of package fifovet, with its default flags, over
+// Command corpus runs the analyzer of package fifovet, with the flags of sqsfifo vet, over
 // public modules and compares the findings with findings.txt. A person labelled each
 // finding in findings.txt after reading the code.
 //
