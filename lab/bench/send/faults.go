@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -110,7 +111,13 @@ func (c *condition) measure(ctx context.Context, s *server, events []Scene, orde
 		return err
 	}
 	start := time.Now()
-	t, err := produce(ctx, client, queue, events, sqsfifo.Delivery{InFlight: workers, Order: order})
+	var overtaken []int
+	var mu sync.Mutex // guards overtaken
+	t, err := produce(ctx, client, queue, events, sqsfifo.Delivery{InFlight: workers, Order: order}, func(s Scene) {
+		mu.Lock()
+		defer mu.Unlock()
+		overtaken = append(overtaken, s.number())
+	})
 	if err != nil {
 		return err
 	}
@@ -118,11 +125,11 @@ func (c *condition) measure(ctx context.Context, s *server, events []Scene, orde
 	c.early = append(c.early, 0.99*float64(len(events))/t.first99.Seconds())
 	c.attempts += t.attempts
 	c.failed += t.failed
-	c.overtaken += len(t.overtaken)
+	c.overtaken += len(overtaken)
 	if c.failure == nil {
 		c.failure = t.failure
 	}
-	v, err := s.do(command{Events: len(events), Overtaken: t.overtaken})
+	v, err := s.do(command{Events: len(events), Overtaken: overtaken})
 	if err != nil {
 		return err
 	}

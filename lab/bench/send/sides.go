@@ -119,42 +119,48 @@ func raw(ctx context.Context, client *sqs.Client, queue string, events []Scene, 
 // tally is the result of sending events with a producer.
 type tally struct {
 	attempts, failed int
-	overtaken        []int         // events that failed with ErrOvertaken, not counted in failed
 	failure          error         // error of one of the failed events, or nil
 	first99          time.Duration // time until 99 % of the events had an outcome
 }
 
-func produce(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) (tally, error) {
+// produce sends events with a producer. It calls overtaken, unless that is nil, for each event
+// with [sqsfifo.ErrOvertaken], from any goroutine; these events do not count as failed.
+func produce(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery, overtaken func(Scene)) (tally, error) {
 	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{QueueURL: queue, Source: source, Identify: identify, Delivery: d})
 	if err != nil {
 		return tally{}, err
 	}
 	var attempts, failed, ended, first99 atomic.Int64
-	var overtaken []int
-	var mu sync.Mutex // guards overtaken
 	start := time.Now()
 	var failure atomic.Pointer[error]
+	done := func(r sqsfifo.Receipt, err error) {
+		attempts.Add(int64(r.Attempts))
+		if err != nil {
+			last := err // only a failure allocates
+			failed.Add(1)
+			failure.Store(&last)
+		}
+		if ended.Add(1) == int64(len(events)*99/100) {
+			first99.Store(int64(time.Since(start)))
+		}
+	}
 	for _, s := range events {
-		p.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
-			attempts.Add(int64(r.Attempts))
-			switch {
-			case errors.Is(err, sqsfifo.ErrOvertaken):
-				mu.Lock()
-				overtaken = append(overtaken, s.number())
-				mu.Unlock()
-			case err != nil:
-				failed.Add(1)
-				failure.Store(&err)
+		callback := done
+		if overtaken != nil {
+			callback = func(r sqsfifo.Receipt, err error) {
+				if errors.Is(err, sqsfifo.ErrOvertaken) {
+					overtaken(s)
+					err = nil
+				}
+				done(r, err)
 			}
-			if ended.Add(1) == int64(len(events)*99/100) {
-				first99.Store(int64(time.Since(start)))
-			}
-		})
+		}
+		p.SendAsync(ctx, s, callback)
 	}
 	if err := p.Close(ctx); err != nil {
 		return tally{}, err
 	}
-	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), overtaken: overtaken, first99: time.Duration(first99.Load())}
+	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), first99: time.Duration(first99.Load())}
 	if e := failure.Load(); e != nil {
 		t.failure = *e
 	}
