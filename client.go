@@ -45,6 +45,8 @@ type Client interface {
 //     loses the connection and sometimes the answer, and the event is sent again.
 //   - It encodes sends and decodes their answers with less processor time. Requests, answers
 //     and errors have the same values. An option that sets Options.Protocol turns this off.
+//     A producer also sends without the SDK's middleware, unless an option could make a
+//     difference (docs/guide/speed.md).
 //
 // NewClient changes only an HTTP client of the SDK's own type. It leaves any other HTTP
 // client of cfg unchanged. The options are applied after the settings of the transport.

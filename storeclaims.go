@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -95,7 +94,7 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, valid bool) error {
 	source, payload := "", m.Body
 	if valid {
-		source, payload = sourceOf(m.Body), payloadOf(m.Body)
+		source, payload = m.source(), payloadOf(m.Body)
 	} else if s, _, p := contents(m.Body); p != "" {
 		source, payload = s, p
 	}
@@ -118,15 +117,6 @@ func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, v
 		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}
 	return err
-}
-
-const sourceMember = `,"event_source":"`
-
-// sourceOf returns the event_source of a body that passed the lint, without decoding.
-func sourceOf(body string) string {
-	_, after, _ := strings.Cut(body, sourceMember)
-	source, _, _ := strings.Cut(after, `"`)
-	return source
 }
 
 // contents decodes a body, possibly from another encoder, and returns the payload in

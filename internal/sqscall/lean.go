@@ -160,11 +160,11 @@ func (l *lean) send(ctx context.Context, p *progress, in, out any) (*answer, err
 		}
 		return nil, nil
 	}
+	p.calls.Add(1) // before the credentials, which may panic: nothing has left this machine then
 	request, ok := l.request(ctx, like, in)
 	if !ok {
 		return nil, nil
 	}
-	p.calls.Add(1)
 	hooked, err := p.begin(ctx)
 	if err != nil {
 		return nil, err

@@ -123,6 +123,21 @@ func TestNeverLeft(t *testing.T) {
 		answers, _, _ := send(t, sqscall.New(client, queueURL), 1)
 		assert.Equal(t, again, got(answers[0]), "nothing left this machine")
 	})
+	t.Run("credentials that panic later", func(t *testing.T) {
+		over := false
+		c := sqscall.New(sdkClient("http://"+closedAddress(t), nil, func(o *sqs.Options) {
+			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				if over {
+					panic("no role")
+				}
+				return aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET"}, nil
+			})
+		}), queueURL)
+		c.Learn()
+		over = true
+		answers, _, _ := send(t, c, 1)
+		assert.Equal(t, again, got(answers[0]), "nothing left this machine")
+	})
 	t.Run("no connection in time", func(t *testing.T) {
 		c := sqscall.New(sdkClient("http://sqs.invalid", &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
