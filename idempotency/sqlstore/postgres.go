@@ -140,57 +140,68 @@ WHERE k.status = 'released'
     OR k.status = 'in_progress' AND (
       k.token = EXCLUDED.token
       OR (k.lease_until <= EXCLUDED.created_at OR substr(k.token, 1, 6) = substr(EXCLUDED.token, 1, 6) AND substr(k.token, 7, 6) < substr(EXCLUDED.token, 7, 6)) AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.resend = 1)))
-RETURNING key_id, idempotency_clock(), xmax = 0, ` + recordColumns
+RETURNING key_id, idempotency_clock(), xmax = 0, decision, fence, created_at, lease_until, resend_until, expires_at`
 
 func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimOf) ([]claimed, error) {
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	granted := make(map[idempotency.KeyID]claimed, len(claims))
+	out := make([]claimed, len(claims))
+	index := make(map[idempotency.KeyID]int, len(claims))
+	for i, c := range claims {
+		index[c.id] = i
+	}
 	err := sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		var id []byte
-		var at int64
+		var decision string
 		var inserted bool
-		r, err := scanRecord(rows, &id, &at, &inserted)
-		if err != nil {
+		var at, fence, created, lease int64
+		var resend, expires sql.NullInt64
+		if err := rows.Scan(&id, &at, &inserted, &decision, &fence, &created, &lease, &resend, &expires); err != nil {
 			return err
 		}
-		r.record.ReadAt = fromMicros(at)
-		granted[idempotency.KeyID(id)] = claimed{decision: r.decision, record: r.record, inserted: inserted}
+		i := index[idempotency.KeyID(id)]
+		out[i] = claimed{decision: parseDecision(decision), inserted: inserted}
+		if inserted { // all other values of the record are those of the claim
+			r := idempotency.Grant(idempotency.Record{}, claims[i].Claim, idempotency.DecisionNew, fence, fromMicros(created))
+			r.ReadAt, r.LeaseUntil, r.ResendUntil, r.Expires = fromMicros(at), fromMicros(lease), fromNull(resend), fromNull(expires)
+			out[i].record = r
+		}
 		return nil
 	}, postgresClaim, claimArrays(claims)...)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: claim: %w", err)
 	}
-	var refused []idempotency.KeyID
-	for _, c := range claims {
-		if _, ok := granted[c.id]; !ok {
-			refused = append(refused, c.id)
-		}
-	}
-	// Find out why. A new statement also sees rows committed after the start of
-	// postgresClaim.
-	found := map[idempotency.KeyID]idempotency.Record{}
-	if len(refused) > 0 {
-		if found, err = e.read(ctx, tx, refused); err != nil {
-			return nil, err
-		}
-	}
-	out := make([]claimed, len(claims))
+	var others []idempotency.KeyID
 	for i, c := range claims {
-		if r, ok := granted[c.id]; ok {
-			out[i] = r
-			continue
+		if !out[i].inserted {
+			others = append(others, c.id)
 		}
-		r := found[c.id]
-		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The record permits the claim now, but postgresClaim did not grant it: the key
-		// was locked, or a lease or record expired only after postgresClaim. InProgress
-		// makes the claimant try again.
-		if d.Granted() {
-			d = idempotency.DecisionInProgress
+	}
+	if len(others) == 0 {
+		return out, nil
+	}
+	// Read the rows that existed before, and find out why claims were refused. A new
+	// statement also sees rows committed after the start of postgresClaim.
+	found, err := e.read(ctx, tx, others)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range claims {
+		switch r := found[c.id]; {
+		case out[i].inserted:
+		case out[i].decision.Granted():
+			out[i].record = r
+		default:
+			d := idempotency.Decide(r, c.Claim, r.ReadAt)
+			// The record permits the claim now, but postgresClaim did not grant it: the key
+			// was locked, or a lease or record expired only after postgresClaim. InProgress
+			// makes the claimant try again.
+			if d.Granted() {
+				d = idempotency.DecisionInProgress
+			}
+			out[i] = claimed{decision: d, record: r}
 		}
-		out[i] = claimed{decision: d, record: r}
 	}
 	return out, nil
 }
