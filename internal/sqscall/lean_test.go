@@ -99,6 +99,7 @@ func TestOptions(t *testing.T) {
 		}},
 		{"interceptor", false, func(o *sqs.Options) { o.Interceptors.AddBeforeTransmit(interceptor{}) }},
 		{"endpoint resolver", false, func(o *sqs.Options) { o.EndpointResolverV2 = endpoints{o.EndpointResolverV2} }},
+		//lint:ignore SA1019 a program may still use the old resolver
 		{"old endpoint resolver", false, func(o *sqs.Options) { o.EndpointResolver = sqs.EndpointResolverFromURL("http://localhost:1") }},
 		{"signer", false, func(o *sqs.Options) { o.HTTPSignerV4 = signer{o.HTTPSignerV4} }},
 		{"scheme resolver", false, func(o *sqs.Options) { o.AuthSchemeResolver = schemes{o.AuthSchemeResolver} }},
