@@ -52,7 +52,8 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) []Receipt { ret
 
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {}
 
-func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done func(Receipt, error)) {}
+func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done func(Receipt, error)) {
+}
 
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	return nil
