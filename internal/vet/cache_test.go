@@ -71,3 +71,30 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkWarm compares Run with "go vet -vettool" on the root module, when the go command's
+// cache has all results.
+func BenchmarkWarm(b *testing.B) {
+	o := vet.Options{Dir: "../..", Patterns: []string{"./..."}, Flags: []string{"-sqsfifo"}, NoCompliance: true}
+	if testing.Short() {
+		o.Dir = module
+	}
+	for name, run := range map[string]func() error{
+		"go vet": func() error {
+			cmd := exec.CommandContext(b.Context(), "go", "vet", "-json", "-vettool="+os.Args[0], "-sqsfifo", "./...") // #nosec G204 -- this test
+			cmd.Dir = o.Dir
+			return cmd.Run()
+		},
+		"sqsfifo vet": func() error {
+			_, err := vet.Run(b.Context(), o)
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			require.NoError(b, run()) // fills the cache
+			for b.Loop() {
+				require.NoError(b, run())
+			}
+		})
+	}
+}

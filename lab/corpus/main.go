@@ -6,7 +6,6 @@
 //	go run . alertmanager        # modules with any of the words in their path
 //	go run . -update             # rewrite findings.txt: labels stay, new findings are unlabelled
 //	go run . -git D              # read modules that a proxy may refuse from git repositories below D
-//	go run . -speed gocloud.dev  # time and memory of sqsfifo vet and of go vet -vettool, on all packages or on those named
 //
 // Modules come from the module proxy. modules.go lists each module's version and sum. The
 // command first copies each module, because the module cache is read-only.
@@ -62,12 +61,8 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("corpus", flag.ExitOnError)
 	update := flags.Bool("update", false, "write the labels again, with the findings of this run")
 	git := flags.String("git", "", "`folder` of git repositories, bare or not, for modules that the proxy refuses")
-	speedOf := flags.String("speed", "", "measure instead, on this `module` of the corpus, all its packages or the arguments")
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	if *speedOf != "" {
-		return speed(ctx, *speedOf, flags.Args())
 	}
 	modules := corpus
 	known, err := parse(labelled)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"go/token"
-	"os"
 	"strings"
 	"testing"
 
@@ -104,17 +103,5 @@ func TestFindingsFile(t *testing.T) {
 		if l.judgement == unlabelled {
 			t.Errorf("%s has no label", k)
 		}
-	}
-}
-
-func TestResident(t *testing.T) {
-	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("no /proc")
-	}
-	if got := resident(os.Getpid()); got < 1<<20 {
-		t.Errorf("got %d bytes for this process", got)
-	}
-	if got := resident(1 << 30); got != 0 {
-		t.Errorf("got %d bytes for a process that is not there", got)
 	}
 }
