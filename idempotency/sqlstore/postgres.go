@@ -209,7 +209,8 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 // claimArrays returns the parameters of postgresClaim.
 func claimArrays(claims []claimOf) []any {
 	rows := make([][]any, len(claims))
-	for i, c := range claims {
+	for i := range claims {
+		c := &claims[i]
 		var ttl any // NULL for a record that never expires
 		if c.Terms.TTL != idempotency.Forever {
 			ttl = duration(c.Terms.TTL)

@@ -53,7 +53,8 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		return nil, nil
 	}
 	rows := make([][]any, len(endings))
-	for i, t := range endings {
+	for i := range endings {
+		t := &endings[i]
 		result, _ := t.t.Result()
 		failure, _ := t.t.Failure()
 		extension, _ := t.t.Lease()

@@ -115,8 +115,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	out := make([]claimed, len(claims))
 	var old []int
 	var ids []idempotency.KeyID
-	for i, c := range claims {
-		r := idempotency.Grant(idempotency.Record{}, c.Claim, idempotency.DecisionNew, fence+int64(i), e.time())
+	for i := range claims {
+		c, r := &claims[i], &out[i].record // pointers: the arguments keep slices of both
+		*r = idempotency.Grant(idempotency.Record{}, c.Claim, idempotency.DecisionNew, fence+int64(i), e.time())
 		result, err := insert.ExecContext(ctx, sqliteInsertArgs(c, r)...)
 		if err != nil {
 			return nil, fmt.Errorf("sqlstore: claim: %w", err)
@@ -129,7 +130,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 			old, ids = append(old, i), append(ids, c.id)
 			continue
 		}
-		out[i] = claimed{decision: idempotency.DecisionNew, record: r, inserted: true}
+		out[i].decision, out[i].inserted = idempotency.DecisionNew, true
 	}
 	if len(old) == 0 {
 		return out, nil
@@ -177,7 +178,8 @@ func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, ou
 	}
 	defer update.Close()
 	ctx = withoutCancel(ctx)
-	for i, t := range endings {
+	for i := range endings {
+		t := &endings[i]
 		result, ok := t.t.Result()
 		if !ok {
 			others = append(others, i)

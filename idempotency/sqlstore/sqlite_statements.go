@@ -26,7 +26,7 @@ ON CONFLICT (key_id) DO NOTHING`
 
 // sqliteInsertArgs returns the parameters of sqliteInsert for the first claim of a key.
 // The record r comes from idempotency.Grant for this claim.
-func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
+func sqliteInsertArgs(c *claimOf, r *idempotency.Record) []any {
 	return []any{
 		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.ExactHash[:]), []byte(r.Group), notNil(r.Body),
 		toInt(c.Resend), r.Token[:], r.Fence, r.LeaseUntil.UnixMicro(), r.DoubtSince.UnixMicro(), toNull(r.ResendUntil), r.Created.UnixMicro(), toNull(r.Expires),
