@@ -98,6 +98,14 @@ func TestFlags(t *testing.T) {
 		assert.Equal(t, "SF002", one[0].Category)
 		assert.Empty(t, diagnostics(), "infos are off by default")
 	})
+	t.Run("notes", func(t *testing.T) {
+		t.Parallel()
+		for _, r := range analysistest.Run(silent{}, analysistest.TestData(), rules.New(), "example.com/shapes") {
+			for _, d := range r.Diagnostics {
+				assert.NotContains(t, d.Message, "if this queue is FIFO", "notes are off by default")
+			}
+		}
+	})
 	t.Run("strict, forbid-raw, nondet, disable", func(t *testing.T) {
 		t.Parallel()
 		analysistest.Run(t, analysistest.TestData(), analyzer(t, "strict", "true", "forbid-raw", "true", "disable", "SF007",

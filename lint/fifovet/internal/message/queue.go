@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -164,9 +165,9 @@ func (p *Index) findEvidence(m *Message) evidence {
 func (p *Index) isCalledFIFO(m *Message) bool {
 	for _, in := range append([]*Message{m}, m.batches...) {
 		for _, o := range p.Origins(in, RoleURL, false) {
-			names := append([]string{o.Text}, o.Path...)
+			names := slices.Clone(o.Path)
 			switch root := o.Root.(type) {
-			case *ssa.Parameter, *ssa.Global, *ssa.FreeVar:
+			case *ssa.Parameter, *ssa.Global:
 				names = append(names, root.Name())
 			case *ssa.Call:
 				for _, arg := range root.Call.Args {

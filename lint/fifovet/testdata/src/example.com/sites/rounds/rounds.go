@@ -299,3 +299,32 @@ func (d *desk) numberedByField(ctx context.Context, t trip, r *run) error {
 		}
 	}
 }
+
+// site parameter called FIFO: wrong SF007
+func (d *desk) parameter(ctx context.Context, fifoURL string, t trip) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &fifoURL, MessageBody: &t.Text, MessageGroupId: aws.String(uuid.NewString())}) // want `SF007: MessageGroupId comes`
+	return err
+}
+
+// FIFOQueue is set by other packages.
+var FIFOQueue string
+
+// site variable called FIFO: wrong SF007
+func (d *desk) variable(ctx context.Context, t trip) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &FIFOQueue, MessageBody: &t.Text, MessageGroupId: aws.String(uuid.NewString())}) // want `SF007: MessageGroupId comes`
+	return err
+}
+
+type queues struct{ plain, fifo string }
+
+// site field called FIFO: wrong SF007
+func (d *desk) field(ctx context.Context, q queues, t trip) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.fifo, MessageBody: &t.Text, MessageGroupId: aws.String(uuid.NewString())}) // want `SF007: MessageGroupId comes`
+	return err
+}
+
+// site field with another name: wrong SF007
+func (d *desk) plain(ctx context.Context, q queues, t trip) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.plain, MessageBody: &t.Text, MessageGroupId: aws.String(uuid.NewString())}) // want `SF007: info: if this queue is FIFO`
+	return err
+}

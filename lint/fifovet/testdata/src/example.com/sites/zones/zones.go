@@ -58,6 +58,11 @@ func (h *harbour) back(ctx context.Context, t tide) error {
 	return h.send(ctx, t.Port+strconv.FormatInt(at.Unix(), 10)+at.UTC().Format(time.RFC3339), t)
 }
 
+// site zone of a constant: right
+func (h *harbour) inUTC(ctx context.Context, t tide) error {
+	return h.send(ctx, t.Port+t.High.In(time.UTC).Format(time.RFC3339), t)
+}
+
 // site zone of the port: right
 func (h *harbour) port(ctx context.Context, t tide, zone *time.Location) error {
 	return h.send(ctx, encode(tide{t.Port, t.High.In(zone)}), t)
