@@ -288,27 +288,30 @@ func TestSameOutcomes(t *testing.T) {
 
 // A request that ends with its context has the same error as with the SDK's middleware.
 func TestSameErrorAfterTheTime(t *testing.T) {
-	var chains [2][]string
-	for i := range chains {
-		h := stubHTTP(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})
-		c := sqscall.New(sdkClient("http://localhost", h, func(o *sqs.Options) {
-			if i == 1 {
+	synctest.Test(t, func(t *testing.T) {
+		var chains [2][]string
+		for i := range chains {
+			h := stubHTTP(func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})
+			c := sqscall.New(sdkClient("http://localhost", h, func(o *sqs.Options) {
 				o.Protocol = wire.Wrap(o.Protocol)
-			}
-		}), queueURL)
-		c.ShowTexts = true
-		c.SetTimeout(10 * time.Millisecond)
-		c.Learn()
-		answers := make([]attempt.Answer, 1)
-		_, err := c.Send(t.Context(), entries(1), answers)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, doubt, got(answers[0]))
-		chains[i] = chain(err)
-	}
-	require.Equal(t, chains[0], chains[1])
+				if i == 0 {
+					o.Protocol = protocol{o.Protocol}
+				}
+			}), queueURL)
+			c.ShowTexts = true
+			c.Learn()
+			require.Equal(t, i == 1, c.IsLean())
+			answers := make([]attempt.Answer, 1)
+			_, err := c.Send(t.Context(), entries(1), answers)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, doubt, got(answers[0]))
+			chains[i] = chain(err)
+		}
+		require.Equal(t, chains[0], chains[1])
+	})
 }
 
 // A transport that still reads a request after its answer gets the bytes of this request and of
