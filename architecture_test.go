@@ -101,7 +101,7 @@ func TestArrows(t *testing.T) {
 		// consumer import the root package.
 		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},
 		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"},
-		"./consumer/consumertest": {"sqstest"},
+		"./consumer/consumertest": {"internal/clock", "sqstest"},
 		"./consumer/lambdasqs":    nil,
 		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/clock", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/snsbody", "internal/sqscall"},
 		"./lint":                  {"canonicaljson", "internal/attrname", "internal/jsondiff", "internal/textview", "internal/window"},

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -59,18 +58,6 @@ func backoff(base, most time.Duration, try int) time.Duration {
 		d = base << shift
 	}
 	return time.Duration(rand.Int64N(int64(d))) + 1 // #nosec G404 -- jitter
-}
-
-// sleep waits for d. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func textOf(err error) string {

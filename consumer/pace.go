@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
@@ -23,7 +24,7 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 		if wait == 0 {
 			return now, true
 		}
-		if !sleep(ctx, wait) {
+		if clock.Sleep(ctx, wait) != nil {
 			return now, false
 		}
 	}

@@ -177,7 +177,7 @@ func (e *engine) poll(n int) (_ []types.Message, started clock.Instant) {
 		if sqscall.LoadOf(code) == attempt.LoadThrottled {
 			most = 200 * time.Millisecond // short, because the pacer already slows the calls down
 		}
-		if !sleep(e.polling, backoff(100*time.Millisecond, most, try+1)) {
+		if clock.Sleep(e.polling, backoff(100*time.Millisecond, most, try+1)) != nil {
 			return e.repeatInterrupted(n, id), started
 		}
 	}
@@ -200,7 +200,7 @@ func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 		if code, _ := codeOf(err); isAttemptIDRefused(code) {
 			return nil
 		}
-		sleep(ctx, backoff(50*time.Millisecond, time.Second, try+1))
+		_ = clock.Sleep(ctx, backoff(50*time.Millisecond, time.Second, try+1))
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func (e *engine) keepClaim(ctx context.Context, it *item) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for sleep(ctx, min(e.visibility/6, checkEvery)) {
+		for clock.Sleep(ctx, min(e.visibility/6, checkEvery)) == nil {
 			e.renewClaim(ctx, it, e.clock.Now())
 		}
 	}()
@@ -304,7 +304,7 @@ func (e *engine) release(b *groupBatch, from int) {
 		}
 		e.mu.Unlock()
 		left = again
-		if len(left) == 0 || try == 8 || !sleep(e.base, backoff(50*time.Millisecond, time.Second, try)) {
+		if len(left) == 0 || try == 8 || clock.Sleep(e.base, backoff(50*time.Millisecond, time.Second, try)) != nil {
 			break
 		}
 	}

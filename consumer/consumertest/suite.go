@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -66,16 +67,7 @@ var cases = []suiteCase{
 }
 
 func works(d time.Duration) func(context.Context, *process, Delivery) error {
-	return func(ctx context.Context, _ *process, _ Delivery) error {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return func(ctx context.Context, _ *process, _ Delivery) error { return clock.Sleep(ctx, d) }
 }
 
 // stop ends the processes without a kill. It checks that Run returns nil and leaves no

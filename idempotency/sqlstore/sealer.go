@@ -10,6 +10,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // ErrOtherSealer reports that another sealer has the lease. This sealer sealed nothing.
@@ -115,7 +116,7 @@ func (k *Sealer) Run(ctx context.Context) error {
 		} else if !errors.Is(err, ErrOtherSealer) && ctx.Err() == nil {
 			k.config.Logger.Error("ledger: not sealed", "holder", k.config.Holder, "error", err)
 		}
-		_ = pause(ctx, k.config.Interval)
+		_ = clock.Sleep(ctx, k.config.Interval)
 	}
 	if k.config.Ledger.dialect == PostgreSQL {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.config.Lease)

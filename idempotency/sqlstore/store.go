@@ -380,7 +380,7 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return nil, fmt.Errorf("sqlstore: %w: %w: %w", idempotency.ErrAmbiguous, idempotency.ErrBusy, err)
 		}
 		var indexes []int
@@ -426,20 +426,9 @@ func repeat(ctx context.Context, f func() (done bool, err error)) error {
 		if done, err := f(); done || err != nil {
 			return err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("sqlstore: nothing was changed: %w: %w", idempotency.ErrBusy, err)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -12,6 +12,19 @@ import (
 // a suspension.
 const checkEvery = time.Second
 
+// Sleep waits for d, without the time of a suspension. It returns the cause of the end of ctx
+// if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Timer calls a function once, when its clock reaches an instant. It is safe for
 // concurrent use.
 type Timer struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // NotFIFOError reports a queue without deduplication. No message was sent.
@@ -215,7 +216,7 @@ func (p *prober) window(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	if err := sleep(ctx, insideWindow-time.Since(began)); err != nil {
+	if err := clock.Sleep(ctx, insideWindow-time.Since(began)); err != nil {
 		return err
 	}
 	again, err := p.send(ctx, message{name: "w"})
@@ -227,7 +228,7 @@ func (p *prober) window(ctx context.Context) error {
 	} else {
 		p.add("window-begin", Differs, "a duplicate was stored after %v: SQS recognises it for five minutes", insideWindow)
 	}
-	if err := sleep(ctx, outsideWindow-time.Since(began)); err != nil {
+	if err := clock.Sleep(ctx, outsideWindow-time.Since(began)); err != nil {
 		return err
 	}
 	if again, err = p.send(ctx, message{name: "v"}); err != nil {
@@ -239,15 +240,4 @@ func (p *prober) window(ctx context.Context) error {
 		p.add("window-end", Differs, "a duplicate is still recognised after %v: SQS forgets it after five minutes", outsideWindow)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
