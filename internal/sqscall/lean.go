@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"reflect"
@@ -58,6 +59,7 @@ func newLean(client Client) *lean {
 	}
 	o, plain := c.Options(), sqs.New(sqs.Options{}).Options()
 	for _, values := range [][2]any{
+		{o.Protocol, wire.Wrap(plain.Protocol)},
 		{o.HTTPSignerV4, plain.HTTPSignerV4},
 		{o.EndpointResolverV2, plain.EndpointResolverV2},
 		{o.AuthSchemeResolver, plain.AuthSchemeResolver},
@@ -69,7 +71,7 @@ func newLean(client Client) *lean {
 		}
 	}
 	//lint:ignore SA1019 a program may still use the old resolver
-	if !wire.IsWrapped(o.Protocol) || o.EndpointResolver != nil || o.Credentials == nil || len(o.APIOptions) > 0 || !reflect.DeepEqual(o.Interceptors, plain.Interceptors) ||
+	if o.EndpointResolver != nil || o.Credentials == nil || len(o.APIOptions) > 0 || !reflect.DeepEqual(o.Interceptors, plain.Interceptors) ||
 		o.ClientLogMode != 0 || len(o.AuthSchemes) != 1 || reflect.TypeOf(o.AuthSchemes[0].Signer()) != reflect.TypeOf(plain.AuthSchemes[0].Signer()) {
 		return nil
 	}
@@ -190,18 +192,12 @@ func (l *lean) request(ctx context.Context, like *pattern, in any) (*http.Reques
 		return nil, false
 	}
 	credentials, err := l.options.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, false
-	}
-	id, err := smithyrand.NewUUID(rand.Reader).GetUUID()
-	if err != nil {
+	id, idErr := smithyrand.NewUUID(rand.Reader).GetUUID()
+	if err != nil || idErr != nil {
 		return nil, false
 	}
 	request, url := *like.request, *like.request.URL
-	request.URL, request.Header = &url, make(http.Header, 10)
-	for name, value := range like.request.Header {
-		request.Header[name] = value
-	}
+	request.URL, request.Header = &url, maps.Clone(like.request.Header)
 	request.Header.Set("Amz-Sdk-Invocation-Id", id)
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	sum := sha256.Sum256(body)

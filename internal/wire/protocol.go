@@ -34,12 +34,6 @@ func Wrap(p smithyhttp.ClientProtocol) smithyhttp.ClientProtocol {
 	return p
 }
 
-// IsWrapped reports whether p is a result of Wrap that differs from Wrap's argument.
-func IsWrapped(p smithyhttp.ClientProtocol) bool {
-	_, ok := p.(protocol)
-	return ok
-}
-
 func (p protocol) SerializeRequest(ctx context.Context, schema *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {
 	body, ok := Encode(in)
 	if !ok {
