@@ -29,15 +29,13 @@
 //
 // With modernc.org/sqlite and github.com/jackc/pgx/v5/stdlib:
 //
-//	db, err := sql.Open("sqlite", "file:keys.db?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)&_pragma=wal_autocheckpoint(10000)")
+//	db, err := sql.Open("sqlite", "file:keys.db?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 //	db, err := sql.Open("pgx", "postgres://user@host/database")
 //
-// Then call [Migrate] once, for example at each program start, and [Open]. The last three SQLite
-// settings only improve speed: cache_size gives each connection a 64 MiB cache, and mmap_size
-// avoids system calls when reading the first 2 GiB of the file, SQLite's mapping limit. With
-// wal_autocheckpoint, SQLite copies pages from the write-ahead log into the database file after
-// 10,000 pages (40 MB) in place of 1,000, so it copies pages that change often less often. Each
-// commit is as durable as before.
+// Then call [Migrate] once, for example at each program start, and [Open]. The last two SQLite
+// settings only improve speed with millions of keys: cache_size gives each connection a 64 MiB
+// cache, and mmap_size avoids system calls when reading the first 2 GiB of the file, SQLite's
+// mapping limit.
 //
 // # Limits
 //

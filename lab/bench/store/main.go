@@ -104,7 +104,7 @@ func openSQLite() (*sql.DB, func()) {
 	meter.Check(err)
 	// The documentation of package sqlstore recommends these settings, with a shorter
 	// busy_timeout.
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)&_pragma=wal_autocheckpoint(10000)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 	meter.Check(err)
 	return db, func() { meter.Check(os.RemoveAll(dir)) }
 }
