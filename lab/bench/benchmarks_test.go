@@ -27,6 +27,8 @@ var shortest = map[string]string{
 	"make bench-window WINDOW_IDS=21000000": "-n 10000 -rounds 1 -only window,otter",
 	"make bench-send":                       "-n 200 -rounds 1 -quota 1s",
 	"cd lab && go run ./bench/send -only faults,random -n 30000 -rounds 3": "-n 200 -rounds 1",
+	"cd lab && go run ./bench/send -only send":                             "-n 200 -rounds 1",
+	"cd lab && go run ./bench/store -producer -rounds 2 -events 8000":      "-rounds 1 -events 100",
 	"go test -run '^$' -bench 'Build|Send' -benchmem -count 3 .":           "-benchtime 1x -count 1",
 	"make bench-memory":                             "-run ^$", // TestMemory itself runs in its package
 	"cd lab && go run ./bench/consume":              "-n 100 -rounds 1",
