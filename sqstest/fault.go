@@ -16,6 +16,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // Action is one kind of call to a queue, such as sends. SQS has a separate quota for each
@@ -293,11 +295,7 @@ func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) 
 	case f.truncate:
 		return nil, &truncatedError{out}
 	case f.delay > 0:
-		timer := time.NewTimer(f.delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
+		if clock.Sleep(ctx, f.delay) != nil {
 			return nil, ctx.Err()
 		}
 	}

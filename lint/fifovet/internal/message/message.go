@@ -120,7 +120,7 @@ func IsEmptyText(v ssa.Value) bool {
 // the field Inputs of [flow.Tracer].
 func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	var found []flow.Origin
-	if len(m.bases) > 0 || len(m.callees) > 0 {
+	if len(m.bases) > 0 || len(m.callees) > 0 || m.isCopy {
 		for _, name := range m.Shape.fieldsOf(r) {
 			found = append(found, p.TraceUntil(m.SendCalls(), m.Root, flow.AccessPath{name}, inputs).Origins...)
 		}

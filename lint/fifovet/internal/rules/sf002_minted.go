@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"go/token"
 	"slices"
 	"strings"
 
@@ -93,6 +94,9 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 		f.lower(lint.Info)
 		f.text = fmt.Sprintf("%s comes from %s, as does an attribute: a retry by the caller is stored twice, unless other code stores the ID",
 			u.Name(), o.Text)
+	case p.isPassedOn(u):
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("%s comes from %s: a retry by the caller is stored twice; let the caller give it, as it gives queue and body", u.Name(), o.Text)
 	default:
 		f.text = fmt.Sprintf("%s comes from %s: a retry is stored twice; derive it from the event",
 			u.Name(), o.Text)
@@ -130,6 +134,24 @@ func (p *audit) isDeliberate(u *message.Use) bool {
 	return slices.ContainsFunc(p.uses, func(body *message.Use) bool {
 		return body.Role == message.RoleBody && body.Key() == u.Key() && slices.ContainsFunc(body.Slice.InOrder, isReceived)
 	})
+}
+
+// isPassedOn reports whether an exported function only passes a message on: its caller gives
+// the queue, the body and the group. The caller may be a tool that sends any message to any
+// queue, and the fresh ID may be meant.
+func (p *audit) isPassedOn(u *message.Use) bool {
+	given := func(r message.Role) bool {
+		found := false
+		for _, o := range p.Origins(u.M, r, false) {
+			param, ok := o.Root.(*ssa.Parameter)
+			if unset := r == message.RoleGroup && o.Kind == flow.FromConst; !unset && (!ok || o.Mixed || !token.IsExported(param.Parent().Name()) || param.Object() == param.Parent().Signature.Recv()) {
+				return false
+			}
+			found = found || ok
+		}
+		return found
+	}
+	return u.M != nil && given(message.RoleURL) && given(message.RoleBody) && given(message.RoleGroup)
 }
 
 // isReceived reports whether a value is a part of a message that SQS delivered, or a

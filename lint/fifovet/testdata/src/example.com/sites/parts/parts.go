@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -24,9 +25,10 @@ import (
 type parcel struct{ ID, Text string }
 
 type depot struct {
-	client *sqs.Client
-	ticket func() string
-	office *lib.Office
+	client   *sqs.Client
+	queueURL string
+	ticket   func() string
+	office   *lib.Office
 }
 
 func input(id, text string) *sqs.SendMessageInput {
@@ -358,6 +360,91 @@ func (d *depot) button(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 	}
+}
+
+// Written is what an administrator writes.
+type Written struct {
+	Text       string
+	Attributes map[string]string
+}
+
+// Console sends what an administrator has written to any queue.
+//
+// site client for any queue: wrong SF002
+func Console(ctx context.Context, client *sqs.Client, queueURL string, w Written) error { // want Console:"sink QueueUrl MessageBody MessageGroupId"
+	in := sqs.SendMessageInput{QueueUrl: &queueURL, MessageBody: &w.Text}
+	if group, ok := w.Attributes["MessageGroupId"]; ok {
+		id := uuid.NewString()
+		in.MessageGroupId = &group
+		in.MessageDeduplicationId = &id // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString`
+	}
+	_, err := client.SendMessage(ctx, &in)
+	return err
+}
+
+// Bury sends a message that a consumer gives up to the queue of dead letters.
+//
+// site dead letters, queue, body and group from the caller: wrong SF002
+func (d *depot) Bury(ctx context.Context, queueURL string, body []byte, group string) error { // want Bury:"sink QueueUrl MessageBody MessageGroupId"
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &queueURL, MessageBody: aws.String(string(body)), MessageGroupId: &group,
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: a retry by the caller is stored twice; let the caller give it`
+	})
+	return err
+}
+
+// site queue, body and group from a caller in the package: wrong SF002
+func (d *depot) bury(ctx context.Context, queueURL, body, group string) error {
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &queueURL, MessageBody: &body, MessageGroupId: &group,
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: MessageDeduplicationId comes from uuid.NewString: a retry is stored twice; derive it`
+	})
+	return err
+}
+
+// Keep sends to the queue of the depot.
+//
+// site queue of the receiver, body and group from the caller: wrong SF002
+func (d *depot) Keep(ctx context.Context, body, group string) error { // want Keep:"sink QueueUrl MessageBody MessageGroupId"
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &d.queueURL, MessageBody: &body, MessageGroupId: &group,
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: MessageDeduplicationId comes from uuid.NewString: a retry is stored twice; derive it`
+	})
+	return err
+}
+
+// Line sends to any queue, in one group.
+//
+// site queue and body from the caller, one group: wrong SF002
+func (d *depot) Line(ctx context.Context, queueURL, body string) error { // want Line:"sink QueueUrl MessageBody"
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &queueURL, MessageBody: &body, MessageGroupId: aws.String("g"),
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: MessageDeduplicationId comes from uuid.NewString: a retry is stored twice; derive it`
+	})
+	return err
+}
+
+// Publish sends to the queue of parcels.
+//
+// site body and group from the caller: wrong SF002
+func (d *depot) Publish(ctx context.Context, body, group string) error { // want Publish:"sink MessageBody MessageGroupId"
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: &body, MessageGroupId: &group,
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: MessageDeduplicationId comes from uuid.NewString: a retry is stored twice; derive it`
+	})
+	return err
+}
+
+// Announce builds the body.
+//
+// site queue and group from the caller: wrong SF002
+func (d *depot) Announce(ctx context.Context, queueURL, group string, p parcel) error { // want Announce:"sink QueueUrl MessageBody MessageGroupId"
+	body := strings.ToUpper(p.ID)
+	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &queueURL, MessageBody: &body, MessageGroupId: &group,
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: MessageDeduplicationId comes from uuid.NewString: a retry is stored twice; derive it`
+	})
+	return err
 }
 
 // site random group for a queue called FIFO: wrong SF007
