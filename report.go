@@ -28,7 +28,11 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	}
 	if refused && fate == attempt.FateStored {
 		// This is the fate of an earlier message, for example one with other attributes.
-		// Do not report it for the refused event.
+		// Do not report it for the refused event. An attempt of this submission may have
+		// stored the event once more: the store has refused only the next attempt.
+		if it.Attempts() > 0 {
+			return attempt.FateInDoubt
+		}
 		return attempt.FateNotStored
 	}
 	return fate
@@ -92,7 +96,7 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 // outcomeError returns the error of an event, or nil if the event is stored.
 func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Reason == dispatch.ReasonRefused {
-		return s.inDoubtOr(o, m, s.refusal(), s.refusal())
+		return s.inDoubtOr(o, m, s.refusal())
 	}
 	if o.Fate == attempt.FateStored {
 		return nil
@@ -138,20 +142,23 @@ func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) er
 		err = h.Explain(err)
 	}
 	notStored := s.notStored(err)
-	notStored.Attempts, notStored.Code = o.Attempts, code
-	return s.inDoubtOr(o, m, err, notStored)
+	notStored.Code = code
+	return s.inDoubtOr(o, m, notStored)
 }
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// inDoubtOr returns an InDoubtError with the given cause if SQS may or may not have
-// stored the event. Otherwise inDoubtOr returns the argument `ifNotStored`.
-func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, ifNotStored error) error {
-	k := s.known.Knowledge()
-	if k.Fate() != attempt.FateInDoubt {
+// inDoubtOr returns an InDoubtError if SQS may or may not have stored the event. The error
+// has the cause of the argument `ifNotStored`. Otherwise inDoubtOr returns ifNotStored.
+func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, ifNotStored error) error {
+	cause := ifNotStored
+	if not := (*NotStoredError)(nil); errors.As(ifNotStored, &not) {
+		not.Attempts, cause = o.Attempts, not.Err
+	}
+	if o.Fate != attempt.FateInDoubt {
 		return ifNotStored
 	}
-	since, before, forgotten := m.Times(k)
+	since, before, forgotten := m.Times(s.known.Knowledge())
 	return &InDoubtError{
 		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts,
 		Since: since, ResendBefore: before, ForgottenAt: forgotten, Err: cause,

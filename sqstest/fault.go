@@ -294,10 +294,8 @@ func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) 
 		return nil, err
 	case f.truncate:
 		return nil, &truncatedError{out}
-	case f.delay > 0:
-		if clock.Sleep(ctx, f.delay) != nil {
-			return nil, ctx.Err()
-		}
+	case f.delay > 0 && clock.Sleep(ctx, f.delay) != nil:
+		return nil, ctx.Err()
 	}
 	return out, nil
 }

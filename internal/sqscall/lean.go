@@ -3,7 +3,6 @@ package sqscall
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
-	smithyrand "github.com/aws/smithy-go/rand"
+	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/wire"
 )
@@ -192,13 +191,12 @@ func (l *lean) request(ctx context.Context, like *pattern, in any) (*http.Reques
 		return nil, false
 	}
 	credentials, err := l.options.Credentials.Retrieve(ctx)
-	id, idErr := smithyrand.NewUUID(rand.Reader).GetUUID()
-	if err != nil || idErr != nil {
+	if err != nil {
 		return nil, false
 	}
 	request, url := *like.request, *like.request.URL
 	request.URL, request.Header = &url, maps.Clone(like.request.Header)
-	request.Header.Set("Amz-Sdk-Invocation-Id", id)
+	request.Header.Set("Amz-Sdk-Invocation-Id", uuid.NewString())
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	sum := sha256.Sum256(body)
 	err = l.options.HTTPSignerV4.SignHTTP(ctx, credentials, &request, hex.EncodeToString(sum[:]), like.service, like.region, time.Now().Add(like.ahead))

@@ -28,14 +28,12 @@ const dependenciesFlag = "dependencies"
 
 // marker is the category of an extra diagnostic about each package. A package without this
 // diagnostic is missing in the output of "go vet", and [Run] must try again.
-//
-// The go command may check a package twice: with its test files, and without them for the
-// packages that import it. Both answers have the same import path. The text of the
-// diagnostic is withTests if the package has its test files.
-const (
-	marker    = "answered"
-	withTests = "answered with test files"
-)
+const marker = "answered"
+
+// withTests is the text of the diagnostic about a package that has its test files. The go
+// command may check a package twice: with its test files, and without them for the packages
+// that import it. Both answers have the same import path.
+const withTests = "answered with test files"
 
 // IsToolCall reports whether the arguments args come from the go command. args does not
 // contain the name of the process.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -276,6 +277,38 @@ func TestFailOpen(t *testing.T) {
 		require.Len(t, q.Messages(), 2, "which is what the choice costs")
 		require.EqualValues(t, 2, p.Stats().Store.Unclaimed)
 		closed(t, p.Producer)
+	})
+}
+
+// With FailOpen, a producer sends an event without a claim and loses SQS's answer. Then the
+// store answers that the event is unresolved since an earlier process. The producer makes no
+// further attempt. The first one may have stored the event, although this process knows an
+// earlier message of the event, too.
+func TestFailOpenThenUnresolved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := producertest.NewQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		first := start(t, q, store)
+		first.client.hook(nil, dies(first))
+		first.crashesDuring(producertest.Sample)
+		time.Sleep(10 * time.Minute)
+
+		p := start(t, q, store, func(c *sqsfifo.Config[producertest.Scene]) { c.Store.FailOpen = true })
+		p.store.fail(always(errStoreDown), nil)
+		_, err := p.Send(t.Context(), producertest.Sample)
+		require.NoError(t, err)
+		p.client.hook(nil, func() error {
+			p.store.fail(nil, nil)
+			return errors.New("the answer is lost")
+		})
+		time.Sleep(time.Minute)
+		_, err = p.Send(t.Context(), producertest.Sample)
+		var doubt *sqsfifo.InDoubtError
+		require.ErrorAs(t, err, &doubt)
+		require.Positive(t, doubt.Attempts)
+		require.NotErrorAs(t, err, new(*sqsfifo.NotStoredError))
+		require.ErrorAs(t, err, new(*idempotency.UnresolvedError))
+		closed(t, p.Producer)
+		first.end()
 	})
 }
 
