@@ -45,8 +45,9 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 // The events of one group are sent in the order of the slice. If an event fails, the
 // later events of its group in the slice are not sent, because they would overtake it.
 // Their errors wrap [ErrGroupPaused]. With [OrderRuns], an event that fails for a passing
-// reason with [ErrOvertaken] does not stop the later events. Other groups continue. Later calls may send to the
-// group again, unless the failure pauses the group, see [Producer.Resume].
+// reason with [ErrOvertaken] does not stop the later events. Other groups continue. Later
+// calls may send to the group again, unless the failure pauses the group, see
+// [Producer.Resume].
 //
 // With Delivery.OnGroupFailure set to GroupFailureSkip, a failure affects no other event.
 //

@@ -158,7 +158,8 @@ const (
 )
 
 // receive records an answer's status, request ID and date and, unless it is a success, the
-// error type in the body. It limits the body to maxAnswer or maxError bytes, because the SDK has no limit.
+// error type in the body. It limits the body to maxAnswer or maxError bytes, because the SDK
+// has no limit.
 func (p *progress) receive(r *http.Response) {
 	p.noteExchange(r)
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits

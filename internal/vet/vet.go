@@ -9,9 +9,8 @@
 //
 // The guarantee: each finding is reported once, findings are sorted by position, and a
 // package that does not compile, or without an answer of "go vet", is an error and never a
-// clean result. The go command runs
-// the analyzers. It reuses the cached result of a package if the package, its
-// dependencies, the flags and this binary have not changed.
+// clean result. The go command runs the analyzers. It reuses the cached result of a package
+// if the package, its dependencies, the flags and this binary have not changed.
 //
 // The limits: the go command must be 1.26 or later, and not newer than the Go release that
 // built this program. SF020 finds calls of the compliance

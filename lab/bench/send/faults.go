@@ -66,8 +66,7 @@ type condition struct {
 // fail, some entries of successful calls fail, and some calls are executed but get no answer.
 func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 	for _, order := range []sqsfifo.Order{sqsfifo.OrderStrict, sqsfifo.OrderRuns} {
-		name := map[sqsfifo.Order]string{sqsfifo.OrderStrict: "OrderStrict", sqsfifo.OrderRuns: "OrderRuns"}[order]
-		m, err := compare(ctx, n, rounds, "latency 5 ms, 100 groups, "+name, 100, order, []*condition{
+		m, err := compare(ctx, n, rounds, "latency 5 ms, 100 groups, "+orders[order], 100, order, []*condition{
 			{name: "none"},
 			{name: "3 % of entries and 2 % of calls fail, 2 % of answers are lost", faults: faults{Entries: 0.03, Failed: 0.02, Lost: 0.02}, least: 0.85},
 		})

@@ -39,9 +39,11 @@ func loops(workers int) []*side {
 	return []*side{loop(text+"the SDK's client", workers, (*server).plainClient), loop(text+"`NewClient`", workers, (*server).client)}
 }
 
+// orders has the names of the orders.
+var orders = map[sqsfifo.Order]string{sqsfifo.OrderStrict: "OrderStrict", sqsfifo.OrderRuns: "OrderRuns"}
+
 func producer(order sqsfifo.Order, inFlight int, rate, efficiency, most float64) *side {
-	name := map[sqsfifo.Order]string{sqsfifo.OrderStrict: "`OrderStrict`", sqsfifo.OrderRuns: "`OrderRuns`"}[order]
-	return &side{name: name, rate: rate, efficiency: efficiency, most: most, send: func(ctx context.Context, on *server, queue string, events []Scene) error {
+	return &side{name: "`" + orders[order] + "`", rate: rate, efficiency: efficiency, most: most, send: func(ctx context.Context, on *server, queue string, events []Scene) error {
 		t, err := produce(ctx, on.client(), queue, events, sqsfifo.Delivery{InFlight: inFlight, Order: order}, nil)
 		if err == nil && t.failed > 0 {
 			err = fmt.Errorf("%d events failed, one with: %w", t.failed, t.failure)
