@@ -328,3 +328,25 @@ func (d *desk) plain(ctx context.Context, q queues, t trip) error {
 	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.plain, MessageBody: &t.Text, MessageGroupId: aws.String(uuid.NewString())}) // want `SF007: info: if this queue is FIFO`
 	return err
 }
+
+// site IDs of an array: right
+func (d *desk) copies(ctx context.Context, ids [2]string, text string) error {
+	for _, id := range ids {
+		if err := d.post(ctx, id, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pairs() [2]trip { return [2]trip{{ID: "a", Text: "1"}, {ID: "b", Text: "2"}} }
+
+// site IDs of an array that a function returns: right
+func (d *desk) returned(ctx context.Context) error {
+	for _, t := range pairs() {
+		if err := d.post(ctx, t.ID, t.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
