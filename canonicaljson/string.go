@@ -56,34 +56,41 @@ func appendString(dst []byte, s string) ([]byte, int) {
 // appendSpecial completes the work of appendString from s[i] on. It handles the bytes
 // that need an escape or a check, and returns the results of appendString.
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
-	run := i
 	for i < len(s) {
 		if i+8 <= len(s) {
-			hits := markSpecials(word.LoadString64(s, i))
-			if hits == 0 {
-				i += 8
+			// Copy eight bytes, and keep those before the first that needs an escape or a check.
+			n, w := len(dst), word.LoadString64(s, i)
+			dst = slices.Grow(dst, 8)
+			word.Store64(dst[:n+8], n, w)
+			plain := bits.TrailingZeros64(markSpecials(w)) >> 3 // 8 if no byte is marked
+			dst = dst[:n+plain]
+			if i += plain; plain == 8 {
 				continue
 			}
-			i += bits.TrailingZeros64(hits) >> 3
 		}
-		c := s[i]
-		switch {
+		switch c := s[i]; {
 		case c >= utf8.RuneSelf:
-			size := sequenceLen(s[i:])
-			if size == 0 {
-				return dst, i
+			run := i
+			for i < len(s) && s[i] >= utf8.RuneSelf {
+				size := sequenceLen(s[i:])
+				if size == 0 {
+					return dst, i
+				}
+				i += size
 			}
-			i += size
+			if i == run+2 { // one letter of a European language
+				dst = append(dst, c, s[run+1])
+			} else {
+				dst = append(dst, s[run:i]...)
+			}
 		case c < ' ' || c == '"' || c == '\\':
-			dst = append(dst, s[run:i]...)
 			dst = appendEscaped(dst, c)
 			i++
-			run = i
 		default:
+			dst = append(dst, c)
 			i++
 		}
 	}
-	dst = append(dst, s[run:]...)
 	return append(dst, '"'), -1
 }
 
