@@ -87,6 +87,7 @@ func newLean(client Client) *lean {
 // another signature than Signature Version 4.
 func newPattern(r *http.Request) *pattern {
 	p := &pattern{request: r.Clone(context.Background()), learned: time.Now()}
+	p.request.GetBody = nil // it would return the old body
 	header := http.Header{}
 	for name, value := range p.request.Header {
 		switch name {
@@ -162,9 +163,13 @@ func (l *lean) send(ctx context.Context, p *progress, in, out any) (*answer, err
 		return nil, nil
 	}
 	p.calls.Add(1) // before the credentials, which may panic: nothing has left this machine then
-	request, ok := l.request(ctx, like, in)
-	if !ok {
+	text := wire.Buffer()
+	if !wire.Encode(text, in.(smithy.Serializable)) {
 		return nil, nil
+	}
+	request, err := l.request(ctx, like, text.Bytes())
+	if err != nil {
+		return nil, nil //nolint:nilerr // the SDK reports the error
 	}
 	hooked, err := p.begin(ctx)
 	if err != nil {
@@ -176,6 +181,9 @@ func (l *lean) send(ctx context.Context, p *progress, in, out any) (*answer, err
 		p.receive(a.response)
 		if a.plain = wire.Read(a.response, out.(smithy.Deserializable)); a.plain {
 			_ = a.response.Body.Close()
+			if p.written.Load() == 1 && p.wasSentOnce() { // no transport reads the text any more
+				wire.Keep(text)
+			}
 			return a, nil
 		}
 	}
@@ -183,22 +191,17 @@ func (l *lean) send(ctx context.Context, p *progress, in, out any) (*answer, err
 	return a, nil
 }
 
-// request returns a signed request with the input in its body. It reports false if the SDK
-// must make the request.
-func (l *lean) request(ctx context.Context, like *pattern, in any) (*http.Request, bool) {
-	body, ok := wire.Encode(in.(smithy.Serializable))
-	if !ok {
-		return nil, false
-	}
+// request returns a signed request with the given body. After an error, the SDK must make the
+// request.
+func (l *lean) request(ctx context.Context, like *pattern, body []byte) (*http.Request, error) {
 	credentials, err := l.options.Credentials.Retrieve(ctx)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	request, url := *like.request, *like.request.URL
 	request.URL, request.Header = &url, maps.Clone(like.request.Header)
 	request.Header.Set("Amz-Sdk-Invocation-Id", uuid.NewString())
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	sum := sha256.Sum256(body)
-	err = l.options.HTTPSignerV4.SignHTTP(ctx, credentials, &request, hex.EncodeToString(sum[:]), like.service, like.region, time.Now().Add(like.ahead))
-	return &request, err == nil
+	return &request, l.options.HTTPSignerV4.SignHTTP(ctx, credentials, &request, hex.EncodeToString(sum[:]), like.service, like.region, time.Now().Add(like.ahead))
 }

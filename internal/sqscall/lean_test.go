@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"reflect"
 	"strconv"
 	"strings"
@@ -318,9 +319,17 @@ func TestSameErrorAfterTheTime(t *testing.T) {
 // no later one.
 func TestAnswerBeforeTheEndOfTheRequest(t *testing.T) {
 	var transport sync.WaitGroup
+	late := true // the transport reads the request after its answer
 	c := sqscall.New(sdkClient("http://localhost", stubHTTP(func(r *http.Request) (*http.Response, error) {
-		answered := make(chan struct{})
+		answered, read := make(chan struct{}), make(chan struct{})
+		if late {
+			defer close(answered)
+		} else {
+			close(answered)
+			defer func() { <-read }()
+		}
 		transport.Go(func() {
+			defer close(read)
 			<-answered
 			time.Sleep(time.Millisecond)
 			text, err := io.ReadAll(r.Body)
@@ -328,12 +337,15 @@ func TestAnswerBeforeTheEndOfTheRequest(t *testing.T) {
 			_, body, _ := strings.Cut(string(text), `"MessageBody":"`)
 			body, _, _ = strings.Cut(body, `"`)
 			assert.Equal(t, strings.Repeat(body[:1], 10_000), body)
+			if hooks := httptrace.ContextClientTrace(r.Context()); hooks != nil && hooks.WroteRequest != nil {
+				hooks.WroteRequest(httptrace.WroteRequestInfo{})
+			}
 		})
-		defer close(answered)
 		return response(200, []byte(success(entries(1)[0]).String())), nil
 	}), func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) }), queueURL)
 	for i := range 100 {
 		c.Learn()
+		late = i%3 != 0
 		body := strings.Repeat(string(rune('a'+i%26)), 10_000)
 		entry := sqscall.Entry{Body: &body, Group: aws.String("g"), BodyMD5: digest.Of(body)}
 		_, _ = c.Send(t.Context(), []sqscall.Entry{entry}, make([]attempt.Answer, 1))

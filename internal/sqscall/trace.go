@@ -34,6 +34,7 @@ type progress struct {
 
 	wanted    atomic.Int32 // connections requested by net/http
 	connected atomic.Int32 // connections obtained by net/http
+	written   atomic.Int32 // requests that net/http has written, with their bodies
 
 	status atomic.Int32           // status of the last HTTP answer, or 0
 	failed atomic.Pointer[string] // error type in the body of the last failed answer
@@ -149,6 +150,11 @@ func (p *progress) begin(ctx context.Context) (context.Context, error) {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { p.wanted.Add(1) },
 		GotConn: func(httptrace.GotConnInfo) { p.connected.Add(1) },
+		WroteRequest: func(i httptrace.WroteRequestInfo) {
+			if i.Err == nil {
+				p.written.Add(1)
+			}
+		},
 	}), nil
 }
 

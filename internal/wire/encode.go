@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math/big"
 	"strconv"
@@ -13,24 +14,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// Encode returns the JSON text of the input of SendMessage or SendMessageBatch. It reports
+// Encode appends the JSON text of the input of SendMessage or SendMessageBatch. It reports
 // false for another input, and for a value that only the SDK encodes.
-func Encode(in smithy.Serializable) ([]byte, bool) {
-	var w writer
+func Encode(text *bytes.Buffer, in smithy.Serializable) bool {
+	size := 0
 	switch in := in.(type) {
 	case *sqs.SendMessageInput:
-		w.text = make([]byte, 0, room(in.MessageBody))
+		size = room(in.MessageBody)
 	case *sqs.SendMessageBatchInput:
-		size := 0
 		for i := range in.Entries {
 			size += room(in.Entries[i].MessageBody)
 		}
-		w.text = make([]byte, 0, size)
 	default:
-		return nil, false
+		return false
 	}
+	text.Grow(size)
+	w := writer{text: text.AvailableBuffer()}
 	in.Serialize(&w)
-	return w.text, !w.unknown
+	text.Write(w.text)
+	return !w.unknown
 }
 
 // room returns enough bytes for the JSON text of a usual message. A body in JSON has a

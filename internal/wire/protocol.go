@@ -35,11 +35,11 @@ func Wrap(p smithyhttp.ClientProtocol) smithyhttp.ClientProtocol {
 }
 
 func (p protocol) SerializeRequest(ctx context.Context, schema *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {
-	body, ok := Encode(in)
-	if !ok {
+	var text bytes.Buffer
+	if !Encode(&text, in) {
 		return p.ClientProtocol.SerializeRequest(ctx, schema, in, r)
 	}
-	withBody, err := r.SetStream(bytes.NewReader(body))
+	withBody, err := r.SetStream(bytes.NewReader(text.Bytes()))
 	if err != nil {
 		return err
 	}
@@ -61,12 +61,23 @@ func (p protocol) DeserializeResponse(ctx context.Context, schema *smithy.Operat
 	return p.ClientProtocol.DeserializeResponse(ctx, schema, types, r, out)
 }
 
-// texts has the buffers in which answers are read. An answer of ten entries takes less than
-// 4 KiB.
+// texts has the buffers for requests and answers. Ten messages of 1 KiB take about 16 KiB,
+// their answer less than 4 KiB.
 var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// maxKept is the largest buffer in bytes that is kept for the next answer.
+// Buffer returns an empty buffer for a request. See [Keep].
+func Buffer() *bytes.Buffer { return texts.Get().(*bytes.Buffer) }
+
+// maxKept is the largest buffer in bytes that is kept.
 const maxKept = 64 << 10
+
+// Keep takes a buffer back. Nothing may read its bytes any more.
+func Keep(text *bytes.Buffer) {
+	if text.Cap() <= maxKept {
+		text.Reset()
+		texts.Put(text)
+	}
+}
 
 // Read reads an answer to a send and sets the members of the output. It reports false if the
 // answer is not a plain success. The output and the bytes of the answer's body are then
@@ -81,12 +92,7 @@ func Read(r *http.Response, out smithy.Deserializable) bool {
 		return false
 	}
 	text := texts.Get().(*bytes.Buffer)
-	text.Reset()
-	defer func() {
-		if text.Cap() <= maxKept {
-			texts.Put(text)
-		}
-	}()
+	defer Keep(text)
 	_, err := text.ReadFrom(r.Body)
 	if err == nil && decode(text.String(), out) {
 		return true

@@ -54,10 +54,10 @@ func (m *memory) appendEntries(answer, request []byte) []byte {
 		body, rest, _ := bytes.Cut(rest, []byte(`","MessageGroupId"`)) // the next member
 		request = rest
 		plain := body[:0]
-		for _, c := range body { // without escapes other than those of quotes
-			if c != '\\' {
-				plain = append(plain, c)
-			}
+		for escaped := true; escaped; { // the only escapes are those of quotes
+			var part []byte
+			part, body, escaped = bytes.Cut(body, []byte{'\\'})
+			plain = append(plain, part...)
 		}
 		if i > 0 {
 			answer = append(answer, ',')
