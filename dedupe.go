@@ -54,23 +54,15 @@ func JoinKey(parts ...string) (string, error) {
 		if i > 0 {
 			b.WriteByte('|')
 		}
-		for {
-			j := strings.IndexAny(p, `|\`)
-			if j < 0 {
-				b.WriteString(p)
-				break
-			}
-			b.WriteString(p[:j])
-			b.WriteByte('\\')
-			b.WriteByte(p[j])
-			p = p[j+1:]
-		}
+		b.WriteString(escapeKeyPart.Replace(p))
 	}
 	if b.Len() > MaxDedupeKeyBytes {
 		return "", invalid("key", fmt.Sprintf("%d bytes, more than %d; hash the long part and join its hash", b.Len(), MaxDedupeKeyBytes))
 	}
 	return b.String(), nil
 }
+
+var escapeKeyPart = strings.NewReplacer(`|`, `\|`, `\`, `\\`)
 
 // textFault returns "" if s may be a part of a key, otherwise an error text.
 func textFault(s string) string {

@@ -144,18 +144,21 @@ func produce(ctx context.Context, client *sqs.Client, queue string, events []Sce
 			first99.Store(int64(time.Since(start)))
 		}
 	}
-	for _, s := range events {
+	unlessOvertaken := func(s Scene) func(sqsfifo.Receipt, error) {
+		return func(r sqsfifo.Receipt, err error) {
+			if errors.Is(err, sqsfifo.ErrOvertaken) {
+				overtaken(s)
+				err = nil
+			}
+			done(r, err)
+		}
+	}
+	for i := range events {
 		callback := done
 		if overtaken != nil {
-			callback = func(r sqsfifo.Receipt, err error) {
-				if errors.Is(err, sqsfifo.ErrOvertaken) {
-					overtaken(s)
-					err = nil
-				}
-				done(r, err)
-			}
+			callback = unlessOvertaken(events[i])
 		}
-		p.SendAsync(ctx, s, callback)
+		p.SendAsync(ctx, events[i], callback)
 	}
 	if err := p.Close(ctx); err != nil {
 		return tally{}, err
