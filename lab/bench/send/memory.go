@@ -47,22 +47,23 @@ func (m *memory) Do(r *http.Request) (*http.Response, error) {
 // appendEntries appends the JSON of a successful entry for each message in the request.
 func (m *memory) appendEntries(answer, request []byte) []byte {
 	for i := int64(0); ; i++ {
-		_, rest, ok := bytes.Cut(request, []byte(`"MessageBody":"`))
+		_, rest, ok := bytes.Cut(request, []byte(`MessageBody":"`))
 		if !ok {
 			return answer
 		}
-		body, rest, _ := bytes.Cut(rest, []byte(`","MessageGroupId"`)) // the next member
-		request = rest
-		plain := body[:0]
-		for escaped := true; escaped; { // the only escapes are those of quotes
-			var part []byte
-			part, body, escaped = bytes.Cut(body, []byte{'\\'})
-			plain = append(plain, part...)
+		body := rest[:0]
+		for escaped := true; escaped; { // the only escapes in a body are those of quotes
+			part, after, _ := bytes.Cut(rest, []byte{'"'})
+			if part, escaped = bytes.CutSuffix(part, []byte{'\\'}); escaped {
+				part = append(part, '"')
+			}
+			body, rest = append(body, part...), after
 		}
+		request = rest
 		if i > 0 {
 			answer = append(answer, ',')
 		}
-		n, sum := m.messages.Add(1), md5.Sum(plain) // #nosec G401
+		n, sum := m.messages.Add(1), md5.Sum(body) // #nosec G401
 		answer = strconv.AppendInt(append(answer, `{"Id":"`...), i, 10)
 		answer = strconv.AppendInt(append(answer, `","MessageId":"00000000-0000-4000-8000-`...), 100_000_000_000+n, 10)
 		answer = hex.AppendEncode(append(answer, `","MD5OfMessageBody":"`...), sum[:])
