@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,9 @@ func (m *memory) Do(r *http.Request) (*http.Response, error) {
 	request.Reset()
 	if _, err := request.ReadFrom(r.Body); err != nil {
 		return nil, err
+	}
+	if hooks := httptrace.ContextClientTrace(r.Context()); hooks != nil && hooks.WroteRequest != nil {
+		hooks.WroteRequest(httptrace.WroteRequestInfo{}) // as net/http does
 	}
 	answer := make([]byte, 0, 2560)
 	switch r.Header.Get("X-Amz-Target") {
