@@ -3,6 +3,7 @@ package message
 import (
 	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -10,22 +11,12 @@ import (
 )
 
 // sendNames are the names of the sending calls on AWS's clients and on interfaces with the
-// same methods.
-var sendNames = []string{
-	"SendMessage", "SendMessageWithContext", "SendMessageRequest", "SendMessageBatch", "SendMessageBatchWithContext", "SendMessageBatchRequest",
-	"Publish", "PublishWithContext", "PublishRequest", "PublishBatch", "PublishBatchWithContext",
-}
+// same methods, without the endings WithContext and Request of the AWS SDK v1.
+var sendNames = []string{"SendMessage", "SendMessageBatch", "Publish", "PublishBatch"}
 
 func IsSend(obj *types.Func) bool {
-	if !slices.Contains(sendNames, obj.Name()) {
-		return false
-	}
-	for v := range obj.Signature().Params().Variables() {
-		if ShapeOf(v.Type()) != nil {
-			return true
-		}
-	}
-	return false
+	name := strings.TrimSuffix(strings.TrimSuffix(obj.Name(), "WithContext"), "Request")
+	return slices.Contains(sendNames, name) && slices.ContainsFunc(slices.Collect(obj.Signature().Params().Variables()), func(v *types.Var) bool { return ShapeOf(v.Type()) != nil })
 }
 
 // isField reports whether an address is a field of a message. The SDKs never write through

@@ -73,7 +73,7 @@ func (l *list) String() string { return strings.Join(l.names, ",") }
 
 // Set replaces the list.
 func (l *list) Set(text string) error {
-	names := split(text)
+	names := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 	for _, name := range names {
 		if why := l.fault(name); why != "" {
 			return fmt.Errorf("%q is %s", name, why)
@@ -100,14 +100,4 @@ func functionFault(name string) string {
 		return ""
 	}
 	return "no function; write import/path.Func or import/path.Type.Method"
-}
-
-func split(text string) []string {
-	var parts []string
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return parts
 }

@@ -120,14 +120,9 @@ func (p *audit) isRetried(try attempt, levels int) bool {
 	if levels == 0 || !p.returnsErrorOf(fn, try.send) {
 		return false
 	}
-	return slices.ContainsFunc(p.callers(fn), func(c ssa.CallInstruction) bool {
-		return p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, levels-1)
+	return slices.ContainsFunc(p.Direct[fn], func(c ssa.CallInstruction) bool {
+		return c.Parent() != fn && p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, levels-1)
 	})
-}
-
-// callers returns the instructions of this package that call fn, except in fn itself.
-func (p *audit) callers(fn *ssa.Function) []ssa.CallInstruction {
-	return slices.DeleteFunc(slices.Clone(p.Direct[fn]), func(c ssa.CallInstruction) bool { return c.Parent() == fn })
 }
 
 // returnsErrorOf reports whether a function returns the error of a send.
@@ -136,26 +131,17 @@ func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool 
 	if call == nil || !flow.ReturnsError(fn.Signature) {
 		return false
 	}
-	for _, err := range flow.Results(fn, fn.Signature.Results().Len()-1) {
-		if flow.IsErrorOf(err, send, 0) || p.Trace(err, nil, true).Visited[call] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(flow.Results(fn, fn.Signature.Results().Len()-1), func(err ssa.Value) bool {
+		return flow.IsErrorOf(err, send, 0) || p.Trace(err, nil, true).Visited[call]
+	})
 }
 
 // callsItself reports whether a function calls itself with the same arguments after a
 // failed send.
 func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
-	for _, block := range fn.Blocks {
-		failed, _, ok := flow.Branches(block, send)
-		if !ok || len(failed.Preds) != 1 {
-			continue
-		}
-		for instr := range flow.Instructions(fn) {
-			if c, ok := instr.(ssa.CallInstruction); ok && failed.Dominates(c.Block()) && c.Common().StaticCallee() == fn && sameArguments(fn, c) {
-				return true
-			}
+	for instr := range flow.Instructions(fn) {
+		if c, ok := instr.(ssa.CallInstruction); ok && c.Common().StaticCallee() == fn && afterError(c, send) && sameArguments(fn, c) {
+			return true
 		}
 	}
 	return false

@@ -13,9 +13,7 @@ import (
 
 // batchNames are the batch calls of the AWS SDKs. If SQS refuses some entries of a batch,
 // the call returns no error. Only its output lists these entries.
-var batchNames = []string{
-	"SendMessageBatch", "SendMessageBatchWithContext", "PublishBatch", "PublishBatchWithContext", "DeleteMessageBatch", "DeleteMessageBatchWithContext",
-}
+var batchNames = []string{"SendMessageBatch", "PublishBatch", "DeleteMessageBatch"}
 
 // unreadFailures checks rule SF015. It reports a batch call if no code reads the entries
 // that SQS refused. Batch calls for standard queues count too, because they lose entries
@@ -42,7 +40,7 @@ func (p *audit) unreadFailures() {
 // isBatch reports whether a function is the batch call of an AWS client, or of an
 // interface with the same method.
 func isBatch(obj *types.Func) bool {
-	if !slices.Contains(batchNames, obj.Name()) {
+	if !slices.Contains(batchNames, strings.TrimSuffix(obj.Name(), "WithContext")) {
 		return false
 	}
 	results := obj.Signature().Results()
