@@ -68,6 +68,12 @@ func (o Origin) Same(other Origin) bool {
 	return o.Kind == FromPath && other.Kind == FromPath && o.Root == other.Root && slices.Equal(o.Path, other.Path)
 }
 
+// SameSource reports whether an origin is a clock reading or random value, and other is the
+// same one.
+func (o Origin) SameSource(other Origin) bool {
+	return other.Kind == FromSource && o.Root == other.Root
+}
+
 // At returns the instruction that computes the origin. If the origin is inside a called
 // function, At returns the call instead, in the function where the trace began. At
 // returns nil if the origin is not an instruction, for example a parameter.

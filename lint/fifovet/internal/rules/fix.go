@@ -7,29 +7,10 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// fixKind is the edit offered with a finding.
-type fixKind uint8
-
-const (
-	fixNone   fixKind = iota
-	fixRemove         // delete the field from the literal
-	fixClose          // close the producer when its function returns
-)
-
-func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
-	switch f.fix {
-	case fixRemove:
-		return removeField(path)
-	case fixClose:
-		return r.closeProducer(path)
-	}
-	return nil
-}
-
 // removeField returns the edit that deletes a field from a composite literal, and the
 // following comma. If the field is the last of several, the edit deletes the preceding
 // comma.
-func removeField(path []ast.Node) []analysis.SuggestedFix {
+func removeField(_ *reporter, path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)
 		if !ok || i+1 >= len(path) {

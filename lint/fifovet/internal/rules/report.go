@@ -19,15 +19,14 @@ import (
 // finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // the rule's severity, or the severity set by the method `lower`
-	lowered  bool
+	severity lint.Severity // a severity below the rule's severity, or zero
 	fn       *ssa.Function
 	pos      token.Pos
 	arg      int // number of the faulty argument, from 1, if pos is a call
 	whole    bool
 	text     string
 	source   flow.Origin
-	fix      fixKind
+	fix      func(r *reporter, path []ast.Node) []analysis.SuggestedFix // the edit offered with the finding, or nil
 
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
@@ -40,8 +39,10 @@ type finding struct {
 	cause any
 }
 
-// lower gives the finding a severity in place of the rule's severity.
-func (f *finding) lower(severity lint.Severity) { f.severity, f.lowered = severity, true }
+// say sets the text of the finding, and a severity in place of the rule's severity.
+func (f *finding) say(severity lint.Severity, format string, args ...any) {
+	f.severity, f.text = severity, fmt.Sprintf(format, args...)
+}
 
 // reporter turns findings into diagnostics.
 type reporter struct {
@@ -72,21 +73,21 @@ func (r *reporter) report(f finding) {
 	}
 	r.reported[key] = true
 	tok := r.p.Pass.Fset.File(pos)
-	if !f.lowered {
-		f.severity = severityOf(f.rule)
-	}
+	f.severity = max(f.severity, severityOf(f.rule))
 	note := f.maybe && f.severity != lint.Info
 	if f.maybe {
-		f.text = "if this queue is FIFO: " + f.text
-		f.lower(lint.Info)
+		f.say(lint.Info, "if this queue is FIFO: %s", f.text)
 	}
 	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.isEnabled(f.rule, f.severity, note) {
 		return
 	}
 	d := analysis.Diagnostic{Pos: pos, End: end, Category: f.rule, URL: Docs + "#" + strings.ToLower(f.rule)}
 	r.relate(&d, f.source.Pos, f.source.Text)
-	if !ast.IsGenerated(file) {
-		d.SuggestedFixes = r.fixes(f, path)
+	if f.fix != nil && !ast.IsGenerated(file) {
+		d.SuggestedFixes = f.fix(r, path)
+	}
+	if f.cause != nil {
+		f.cause = causeKey{f.cause, flow.Outermost(f.fn)}
 	}
 	r.pending = append(r.pending, pending{f, d})
 }
@@ -104,9 +105,8 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// causeKey is the key of a map in reportAll. Findings with an equal key are reported as
-// one. The key contains the function, because the same cause needs a fix in each
-// function.
+// causeKey is the cause of a pending finding. It contains the function, because the same
+// cause needs a fix in each function.
 type causeKey struct {
 	cause any
 	fn    *ssa.Function
@@ -119,14 +119,10 @@ func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
 	})
-	chosen := map[causeKey]int{}
+	chosen := map[any]int{}
 	for i, f := range r.pending {
-		if f.cause == nil {
-			continue
-		}
-		key := causeKey{f.cause, flow.Outermost(f.fn)}
-		if was, ok := chosen[key]; !ok || f.outranks(r.pending[was].finding) {
-			chosen[key] = i
+		if was, ok := chosen[f.cause]; !ok || f.outranks(r.pending[was].finding) {
+			chosen[f.cause] = i
 		}
 	}
 	for i, f := range r.pending {
@@ -137,7 +133,7 @@ func (r *reporter) reportAll() {
 		}
 		text += f.text
 		if f.cause != nil {
-			if chosen[causeKey{f.cause, flow.Outermost(f.fn)}] != i {
+			if chosen[f.cause] != i {
 				continue
 			}
 			text += r.otherFields(f, &d)
@@ -152,7 +148,7 @@ func (r *reporter) reportAll() {
 func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	var names []string
 	for _, o := range r.pending {
-		if o.cause != f.cause || flow.Outermost(o.fn) != flow.Outermost(f.fn) || o.Pos == f.Pos && o.rule == f.rule && o.name == f.name {
+		if o.cause != f.cause || o.Pos == f.Pos && o.rule == f.rule && o.name == f.name {
 			continue
 		}
 		r.relate(d, o.Pos, o.rule+": the same cause")
@@ -195,9 +191,7 @@ func (r *reporter) enclosing(pos token.Pos) (*ast.File, []ast.Node) {
 func sourceRange(path []ast.Node, f finding) (token.Pos, token.Pos) {
 	for _, n := range path {
 		switch n := n.(type) {
-		case *ast.KeyValueExpr:
-			return n.Pos(), n.End()
-		case *ast.AssignStmt:
+		case *ast.KeyValueExpr, *ast.AssignStmt:
 			return n.Pos(), n.End()
 		case *ast.CompositeLit:
 			if f.whole {

@@ -53,6 +53,14 @@ func (p *audit) check() {
 	}
 }
 
+// fifoUses returns the values with one of the roles in messages to queues that are or may
+// be FIFO.
+func (p *audit) fifoUses(roles ...message.Role) []*message.Use {
+	return slices.DeleteFunc(slices.Clone(p.uses), func(u *message.Use) bool {
+		return u.Evidence == message.NotFIFO || !slices.Contains(roles, u.Role)
+	})
+}
+
 // raw returns the messages that the package sends directly through the AWS SDKs. For a
 // batch call it returns the entries, not the input of the call.
 func (p *audit) raw() []*message.Message {

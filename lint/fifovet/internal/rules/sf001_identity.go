@@ -54,16 +54,13 @@ func (p *audit) checkAttribute(l *message.Letter, a message.Attribute) {
 		return
 	case !l.ContentBased:
 		f.maybe = false
-		f.lower(lint.Info)
-		f.text = fmt.Sprintf("attribute %q is not in the body: a consumer cannot check it against the body", a.Name)
+		f.say(lint.Info, "attribute %q is not in the body: a consumer cannot check it against the body", a.Name)
 	case isContext(a.Name) || own != message.NoID && !identity || own == message.EventID || own != message.NoID && strings.HasSuffix(strings.ToLower(a.Name), "name"):
-		f.lower(lint.Info)
-		f.text = fmt.Sprintf("attribute %q is not in the body, so messages that differ only in it become one", a.Name)
+		f.say(lint.Info, "attribute %q is not in the body, so messages that differ only in it become one", a.Name)
 	case identity:
-		f.text = fmt.Sprintf("attribute %q identifies the event and is not in the body; put it into the body", a.Name)
+		f.say(lint.Error, "attribute %q identifies the event and is not in the body; put it into the body", a.Name)
 	default:
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("attribute %q is not in the body: SQS drops messages that differ only in it; put it into the body", a.Name)
+		f.say(lint.Warning, "attribute %q is not in the body: SQS drops messages that differ only in it; put it into the body", a.Name)
 	}
 	p.r.report(f)
 }

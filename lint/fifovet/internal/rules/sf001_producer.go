@@ -46,7 +46,7 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 			if o, lost := outsideBody(a, event); lost {
 				f := finding{rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, source: flow.Origin{Pos: o.Pos, Text: o.Text}, name: fmt.Sprintf("%q", a.Name)}
 				if !attrname.Event(a.Name) {
-					f.lower(lint.Warning)
+					f.severity = lint.Warning
 				}
 				f.text = fmt.Sprintf("attribute %q is not in the event's JSON, so it distinguishes no events; move it into the payload or DedupeKey", a.Name)
 				p.r.report(f)

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"go/token"
 	"slices"
 	"strings"
@@ -17,34 +16,21 @@ import (
 // clock or a random source. The identity is a deduplication ID, or the field EventID or
 // Time of a type such as sqsfifo.Identity.
 func (p *audit) nondetDedupID() {
-	for _, u := range p.uses {
-		if o, ok := mintedIdentity(u); ok {
+	for _, u := range p.fifoUses(message.RoleDedup, message.RoleEventID, message.RoleTime) {
+		if o, minted := u.Slice.Any(flow.FromSource); minted {
 			p.checkMinted(u, o)
 		}
 	}
-}
-
-// mintedIdentity reports whether u is an identity of an event (a deduplication ID, an
-// EventID or a Time) with a value from a clock or random source. It also returns the
-// first such source.
-func mintedIdentity(u *message.Use) (flow.Origin, bool) {
-	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleEventID && u.Role != message.RoleTime {
-		return flow.Origin{}, false
-	}
-	return u.Slice.Any(flow.FromSource)
 }
 
 // dedupIDs returns the deduplication IDs of messages to queues that are or may be FIFO,
 // for rules such as SF003. It leaves out IDs from a clock or random source, because SF002
 // already reports these IDs.
 func (p *audit) dedupIDs() []*message.Use {
-	var ids []*message.Use
-	for _, u := range p.uses {
-		if _, minted := u.Slice.Any(flow.FromSource); u.Role == message.RoleDedup && u.Evidence != message.NotFIFO && !minted {
-			ids = append(ids, u)
-		}
-	}
-	return ids
+	return slices.DeleteFunc(p.fifoUses(message.RoleDedup), func(u *message.Use) bool {
+		_, minted := u.Slice.Any(flow.FromSource)
+		return minted
+	})
 }
 
 // checkMinted reports SF002 for the value u in a message. At least a part of u comes from
@@ -57,49 +43,36 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	}
 	f := about(u, nondetDedupID, "")
 	f.source, f.name, f.cause = o, u.Field, p.causeOf(o)
+	say := func(severity lint.Severity, format string) { f.say(severity, format, u.Name(), o.Text) }
 	switch {
 	case u.Role == message.RoleEventID:
-		f.text = fmt.Sprintf("EventID comes from %s: a retry is another event; leave EventID out, sqsfifo derives it", o.Text)
-		f.fix = fixRemove
+		say(lint.Error, "%s comes from %s: a retry is another event; leave EventID out, sqsfifo derives it")
+		f.fix = removeField
 	case u.Role == message.RoleTime:
-		f.text = fmt.Sprintf("Time comes from %s: a retry is another event; use the time of the event", o.Text)
+		say(lint.Error, "%s comes from %s: a retry is another event; use the time of the event")
 	case o.Seeded && otherwiseConstant(u):
-		f.text = fmt.Sprintf("%s is %s, one value for a process: SQS drops events; derive it from the event", u.Name(), o.Text)
+		say(lint.Error, "%s is %s, one value for a process: SQS drops events; derive it from the event")
 	case o.Seeded:
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("%s contains %s: another process has another ID for the event; leave it out", u.Name(), o.Text)
+		say(lint.Warning, "%s contains %s: another process has another ID for the event; leave it out")
 	case o.Wraps:
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("%s is a part of %s that repeats and identifies no event; derive it from the event",
-			u.Name(), o.Text)
+		say(lint.Warning, "%s is a part of %s that repeats and identifies no event; derive it from the event")
 	case p.isFallback(u):
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("%s falls back to %s: a caller without an ID gets duplicates; refuse an empty ID",
-			u.Name(), o.Text)
+		say(lint.Warning, "%s falls back to %s: a caller without an ID gets duplicates; refuse an empty ID")
 	case p.isDeliberate(u):
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("%s comes from %s: each run stores the message again; take it from the received message", u.Name(), o.Text)
+		say(lint.Warning, "%s comes from %s: each run stores the message again; take it from the received message")
+	case p.isInBody(u, o) && !p.set.strict && !o.Clock && p.mayBeStored(o):
+		say(lint.Info, "%s comes from %s, as does the body: a retry by the caller is stored twice, unless other code stores the ID")
 	case p.isInBody(u, o):
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("%s and the body hold %s: a retry by the caller is stored twice; take it from the event",
-			u.Name(), o.Text)
+		say(lint.Warning, "%s and the body hold %s: a retry by the caller is stored twice; take it from the event")
 		if p.set.strict {
-			f.lower(lint.Error)
-		} else if !o.Clock && p.mayBeStored(u, o) {
-			f.lower(lint.Info)
-			f.text = fmt.Sprintf("%s comes from %s, as does the body: a retry by the caller is stored twice, unless other code stores the ID",
-				u.Name(), o.Text)
+			f.severity = lint.Error
 		}
-	case !o.Clock && p.isInAttribute(u, o) && p.mayBeStored(u, o):
-		f.lower(lint.Info)
-		f.text = fmt.Sprintf("%s comes from %s, as does an attribute: a retry by the caller is stored twice, unless other code stores the ID",
-			u.Name(), o.Text)
+	case !o.Clock && p.isInAttribute(u, o) && p.mayBeStored(o):
+		say(lint.Info, "%s comes from %s, as does an attribute: a retry by the caller is stored twice, unless other code stores the ID")
 	case p.isPassedOn(u):
-		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("%s comes from %s: a retry by the caller is stored twice; let the caller give it, as it gives queue and body", u.Name(), o.Text)
+		say(lint.Warning, "%s comes from %s: a retry by the caller is stored twice; let the caller give it, as it gives queue and body")
 	default:
-		f.text = fmt.Sprintf("%s comes from %s: a retry is stored twice; derive it from the event",
-			u.Name(), o.Text)
+		say(lint.Error, "%s comes from %s: a retry is stored twice; derive it from the event")
 	}
 	p.r.report(f)
 }
@@ -172,24 +145,18 @@ func isReceived(v ssa.Value) bool {
 // isInBody reports whether the clock reading or random value o is also in the body of the
 // message.
 func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
-	if u.M == nil {
-		return false
-	}
-	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
+	return u.M != nil && slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), o.SameSource)
 }
 
-// isInAttribute reports whether an attribute of the message contains the value with the
-// origin o, a clock reading or random value.
+// isInAttribute is like isInBody for the attributes of the message.
 func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
-	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
-		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
-	})
+	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool { return slices.ContainsFunc(a.Value.Origins, o.SameSource) })
 }
 
 // mayBeStored reports whether the analyzed code passes an ID to a function that may store
 // the ID, for example in a database. A retry may then send the stored ID again. The
 // parameter o is the clock or random source of the ID.
-func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
+func (p *audit) mayBeStored(o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool
 	walk = func(v ssa.Value) bool {
@@ -197,36 +164,24 @@ func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 			return false
 		}
 		seen[v] = true
-		for _, instr := range flow.Referrers(v) {
+		return slices.ContainsFunc(flow.Referrers(v), func(instr ssa.Instruction) bool {
 			switch instr := instr.(type) {
 			case *ssa.Extract, *ssa.Convert, *ssa.ChangeType, *ssa.MakeInterface, *ssa.Phi, *ssa.UnOp, *ssa.Slice:
-				if walk(instr.(ssa.Value)) {
-					return true
-				}
+				return walk(instr.(ssa.Value))
 			case *ssa.Store:
-				if instr.Val == v {
-					if base, ok := flow.BaseOf(instr.Addr).(*ssa.Alloc); ok && walk(base) {
-						return true
-					}
-				}
+				base, ok := flow.BaseOf(instr.Addr).(*ssa.Alloc)
+				return ok && instr.Val == v && walk(base)
 			case *ssa.MapUpdate:
-				if walk(instr.Map) {
-					return true
-				}
+				return walk(instr.Map)
 			case *ssa.Call:
 				callee := flow.CalleeOf(instr.Common())
-				switch {
-				case callee == nil || flow.IsReader(callee) || message.IsSend(callee) || len(p.SinksOf(callee)) > 0:
-				case flow.IsPure(callee):
-					if walk(instr) {
-						return true
-					}
-				default:
-					return true
+				if callee == nil || flow.IsReader(callee) || message.IsSend(callee) || len(p.SinksOf(callee)) > 0 {
+					return false
 				}
+				return !flow.IsPure(callee) || walk(instr)
 			}
-		}
-		return false
+			return false
+		})
 	}
 	return o.Root != nil && walk(o.Root)
 }

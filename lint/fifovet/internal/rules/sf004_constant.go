@@ -22,7 +22,5 @@ func (p *audit) constantBody() {
 // hashedBodies returns the bodies of messages that may be sent without a deduplication
 // ID. SQS uses the hash of such a body as the ID.
 func (p *audit) hashedBodies() []*message.Use {
-	return slices.DeleteFunc(slices.Clone(p.uses), func(u *message.Use) bool {
-		return u.Role != message.RoleBody || !u.ContentBased || u.Evidence == message.NotFIFO
-	})
+	return slices.DeleteFunc(p.fifoUses(message.RoleBody), func(u *message.Use) bool { return !u.ContentBased })
 }

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"go/types"
 	"strings"
 
@@ -19,24 +18,10 @@ func (p *audit) invalidID() {
 		if u.M == nil || !u.M.Shape.Sdk {
 			p.bodyAsID(u)
 			p.legalID(u)
-			p.legalParts(u)
 		}
 	}
-	for _, u := range p.uses {
-		if u.Role == message.RoleGroup && u.Evidence != message.NotFIFO {
-			p.legalID(u)
-			p.legalParts(u)
-		}
-	}
-}
-
-// legalParts reports SF010 if a constant part of an ID has a character that SQS refuses.
-func (p *audit) legalParts(u *message.Use) {
-	for _, o := range u.Slice.Origins {
-		if i := strings.IndexFunc(o.Text, illegal); o.Kind == flow.FromConst && o.Joined && i >= 0 {
-			p.r.report(about(u, invalidID, fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(o.Text), []rune(o.Text[i:])[0])))
-			return
-		}
+	for _, u := range p.fifoUses(message.RoleGroup) {
+		p.legalID(u)
 	}
 }
 
@@ -46,24 +31,28 @@ func illegal(c rune) bool { return c <= ' ' || c > '~' }
 // maxID is the largest length of an ID, in characters (F-017, F-018).
 const maxID = 128
 
-// legalID reports SF010 for a constant ID that SQS refuses.
+// legalID reports SF010 for a constant ID that SQS refuses, or a constant part of an ID
+// with a character that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
-	if len(u.Slice.Origins) != 1 {
+	f := about(u, invalidID, "")
+	for _, o := range u.Slice.Origins {
+		n, i := len([]rune(o.Text)), strings.IndexFunc(o.Text, illegal)
+		whole := len(u.Slice.Origins) == 1 && !o.Mixed && u.Alone
+		switch {
+		case o.Kind != flow.FromConst || !whole && !o.Joined:
+			continue
+		case whole && n > maxID:
+			f.say(lint.Error, "%s %q has %d characters of at most 128; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), n)
+		case whole && i >= 0:
+			f.say(lint.Error, "%s %q has a character at byte %d that SQS refuses; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), i)
+		case i >= 0:
+			f.say(lint.Error, "%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(o.Text), []rune(o.Text[i:])[0])
+		default:
+			continue
+		}
+		p.r.report(f)
 		return
 	}
-	o := u.Slice.Origins[0]
-	if o.Kind != flow.FromConst || o.Text == "" || o.Mixed || !u.Alone {
-		return
-	}
-	var rule string
-	if n := len([]rune(o.Text)); n > maxID {
-		rule = fmt.Sprintf("has %d characters of at most 128", n)
-	} else if i := strings.IndexFunc(o.Text, illegal); i >= 0 {
-		rule = fmt.Sprintf("has a character at byte %d that SQS refuses", i)
-	} else {
-		return
-	}
-	p.r.report(about(u, invalidID, fmt.Sprintf("%s %q %s; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), rule)))
 }
 
 // bodyAsID reports SF010 if the deduplication ID is the whole body of the message.
@@ -77,7 +66,7 @@ func (p *audit) bodyAsID(u *message.Use) {
 		switch {
 		case encoder != nil && p.encoder(s.Value) == encoder:
 		case encoder == nil && p.sameText(u.Slice, s.Value):
-			f.lower(lint.Warning)
+			f.severity = lint.Warning
 		default:
 			continue
 		}

@@ -1,10 +1,8 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -15,23 +13,23 @@ import (
 
 // fifoDelay checks rule SF011. It reports a delay of a single message to a FIFO queue.
 func (p *audit) fifoDelay() {
-	for _, u := range p.uses {
-		if u.Role != message.RoleDelay || u.Evidence != message.SurelyFIFO || u.M != nil && (u.M.Shape.Sdk || p.neverTogether(u.M, u.Instr)) {
+	for _, u := range p.fifoUses(message.RoleDelay) {
+		if u.Evidence != message.SurelyFIFO || u.M != nil && (u.M.Shape.Sdk || neverTogether(u.M, u.Instr)) {
 			continue
 		}
 		f := finding{rule: fifoDelay, fn: u.Fn, pos: u.Pos, arg: u.Arg}
-		if delay, ok := constDelay(u.Slice); ok {
+		delay := longestDelay(u.Slice.Origins)
+		switch {
+		case delay > 0 && len(u.Slice.Origins) == 1:
 			if u.M != nil {
-				f.fix = fixRemove
+				f.fix = removeField
 			}
-			f.text = fmt.Sprintf("%s is %s on a FIFO message: SQS refuses it; set the delay on the queue", u.Name(), delay)
-		} else if p.variableDelay(u) {
-			f.lower(lint.Warning)
-			f.text = u.Name() + " is set on a FIFO message: SQS refuses every delay; set the delay on the queue"
-		} else if delay, ok := oneDelay(u.Slice); ok {
-			f.lower(lint.Warning)
-			f.text = fmt.Sprintf("%s may be %s on a FIFO message: SQS refuses it; set the delay on the queue", u.Name(), delay)
-		} else {
+			f.say(lint.Error, "%s is %d on a FIFO message: SQS refuses it; set the delay on the queue", u.Name(), delay)
+		case p.variableDelay(u):
+			f.say(lint.Warning, "%s is set on a FIFO message: SQS refuses every delay; set the delay on the queue", u.Name())
+		case delay > 0:
+			f.say(lint.Warning, "%s may be %d on a FIFO message: SQS refuses it; set the delay on the queue", u.Name(), delay)
+		default:
 			continue
 		}
 		p.r.report(f)
@@ -58,42 +56,22 @@ func (p *audit) variableDelay(u *message.Use) bool {
 // neverTogether reports whether the code sets the group ID, or the deduplication ID, but
 // never together with the delay. The messages with the delay probably go to a standard
 // queue. The instruction setDelay sets the delay.
-func (p *audit) neverTogether(m *message.Message, setDelay ssa.Instruction) bool {
-	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
-		apart, sets := 0, 0
-		for _, g := range m.All(r) {
-			if message.IsEmptyText(g.Value) || g.Instr == nil {
-				continue
-			}
-			sets++
-			if g.Instr.Parent() == setDelay.Parent() && !flow.ComesBefore(g.Instr, setDelay) && !flow.ComesBefore(setDelay, g.Instr) {
-				apart++
-			}
-		}
-		if sets > 0 && apart == sets {
-			return true
-		}
-	}
-	return false
+func neverTogether(m *message.Message, setDelay ssa.Instruction) bool {
+	return slices.ContainsFunc([]message.Role{message.RoleGroup, message.RoleDedup}, func(r message.Role) bool {
+		sets := slices.DeleteFunc(m.All(r), func(g message.Set) bool { return message.IsEmptyText(g.Value) })
+		return len(sets) > 0 && !slices.ContainsFunc(sets, func(g message.Set) bool {
+			return g.Instr.Parent() != setDelay.Parent() || flow.ComesBefore(g.Instr, setDelay) || flow.ComesBefore(setDelay, g.Instr)
+		})
+	})
 }
 
-// oneDelay returns the largest constant among the possible values of a delay, and false
-// if no constant is above zero.
-func oneDelay(t *flow.Tracer) (string, bool) {
+// longestDelay returns the largest constant among the possible values of a delay, or 0.
+func longestDelay(origins []flow.Origin) int {
 	longest := 0
-	for _, o := range t.Origins {
-		if n, err := strconv.Atoi(o.Text); err == nil && o.Kind == flow.FromConst && !o.Mixed {
+	for _, o := range origins {
+		if n, err := strconv.Atoi(o.Text); err == nil && o.Kind == flow.FromConst && (!o.Mixed || len(origins) == 1) {
 			longest = max(longest, n)
 		}
 	}
-	return strconv.Itoa(longest), longest > 0
-}
-
-// constDelay returns the delay if it is a single constant other than zero.
-func constDelay(t *flow.Tracer) (string, bool) {
-	text, ok := t.Constant()
-	if len(t.Origins) != 1 {
-		return "", false
-	}
-	return text, ok && strings.Trim(text, "0") != ""
+	return longest
 }

@@ -13,16 +13,10 @@ import (
 // message in the package has the same key and contains an event of another type.
 func (p *audit) sharedConstantKey() {
 	first := map[string]types.Type{}
-	for _, u := range p.uses {
-		if u.Role != message.RoleDedup || u.M == nil || u.Evidence == message.NotFIFO {
-			continue
-		}
+	for _, u := range p.fifoUses(message.RoleDedup) {
 		text, ok := u.Slice.Constant()
-		if !ok {
-			continue
-		}
 		t := p.eventType(u)
-		if t == nil {
+		if !ok || t == nil {
 			continue
 		}
 		was, again := first[text]
@@ -46,6 +40,9 @@ func (p *audit) sharedConstantKey() {
 
 // eventType returns the type of a message's event, or nil if the type is unknown.
 func (p *audit) eventType(u *message.Use) types.Type {
+	if u.M == nil {
+		return nil
+	}
 	if u.M.Shape.Sdk {
 		// u.Fn sets the dedupe key from the event, its first parameter.
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {

@@ -69,7 +69,7 @@ func (p *audit) oneIDInLoop(s sent) {
 	f := s.finding(s.body.Pos, "the body of each round")
 	f.text = s.id.Name() + " is the same in each round of the loop, the body is not: SQS drops all but the first; give each event an ID"
 	if varies(s.group) {
-		f.lower(lint.Warning) // the queue may compare the IDs of one group only
+		f.severity = lint.Warning // the queue may compare the IDs of one group only
 	}
 	p.r.report(f)
 }

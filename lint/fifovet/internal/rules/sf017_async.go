@@ -27,7 +27,7 @@ func (p *audit) unflushedProducers() {
 			continue
 		}
 		p.r.report(finding{
-			rule: unflushedProducer, fn: c.Fn, pos: made.Pos(), fix: fixClose, cause: valueCause{made.Pos()},
+			rule: unflushedProducer, fn: c.Fn, pos: made.Pos(), fix: closeProducer, cause: valueCause{made.Pos()},
 			source: flow.Origin{Pos: uses.send.Pos(), Text: "an event may still wait"},
 			text:   fmt.Sprintf("nothing closes this producer, which sends by %s: events that wait are lost when the program ends; defer Close", flow.CalleeOf(uses.send.Common()).Name()),
 		})
@@ -109,7 +109,7 @@ func (u *producerUses) leaveBy(instr ssa.Instruction, v ssa.Value) bool {
 // closeProducer returns the edit that closes a new producer when the function returns. It
 // inserts a defer after the check of the constructor's error, if the file imports package
 // context and the name is not hidden.
-func (r *reporter) closeProducer(path []ast.Node) []analysis.SuggestedFix {
+func closeProducer(r *reporter, path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		stmt, ok := n.(*ast.AssignStmt)
 		if !ok || i+1 >= len(path) {
