@@ -58,7 +58,7 @@ func (t *Tracer) followDeclared(v *ssa.Call, callee *types.Func, fn *ssa.Functio
 		case strings.HasPrefix(q, "sync.OnceValue"):
 			n := len(t.Origins)
 			t.Value(c.Args[0], l) // the result has the parts of the argument
-			t.markSeeded(n)
+			t.mark(n, seed)
 			return
 		}
 		if IsPure(callee) {
@@ -99,12 +99,8 @@ func (t *Tracer) endAtCall(v *ssa.Call, l Place) {
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 	t.followWrites(v, l, false)
 	if t.Inputs {
-		l = l.mix()
-		if c.IsInvoke() {
-			t.Value(c.Value, l)
-		}
-		for _, arg := range c.Args {
-			t.Value(arg, l)
+		for _, arg := range Args(c) {
+			t.Value(arg, l.mix())
 		}
 	}
 }
@@ -133,10 +129,7 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	case IsIdentity(callee):
 		next = l
 	}
-	if c.IsInvoke() {
-		t.followReceiver(c.Value, next)
-	}
-	for i, arg := range c.Args {
+	for i, arg := range Args(c) {
 		switch {
 		case i == 0 && callee.Signature().Recv() != nil:
 			t.followReceiver(arg, next)
@@ -166,9 +159,8 @@ func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	switch b.Name() {
 	case "append":
-		t.Value(v.Call.Args[0], l)
-		if len(v.Call.Args) > 1 {
-			t.Value(v.Call.Args[1], l)
+		for _, arg := range v.Call.Args {
+			t.Value(arg, l)
 		}
 		t.followWrites(v, l, false)
 	case "min", "max":

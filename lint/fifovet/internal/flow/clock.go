@@ -40,9 +40,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 		// repeating values.
 		n := len(t.Origins)
 		t.Value(v.Call.Args[0], l.mix())
-		for i := n; i < len(t.Origins); i++ {
-			t.Origins[i].Wraps = true
-		}
+		t.mark(n, func(o *Origin) { o.Wraps = true })
 		return true
 	}
 	return false
@@ -87,7 +85,7 @@ const minRoundingSeconds = 60
 func unitOf(v ssa.Value) float64 {
 	switch v := v.(type) {
 	case *ssa.Call:
-		if callee := CalleeOf(v.Common()); callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == "time" {
+		if callee := CalleeOf(v.Common()); callee != nil && pathOf(callee) == "time" {
 			return secondsPerUnit[callee.Name()]
 		}
 	case *ssa.Convert:
@@ -124,9 +122,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	n := len(t.Origins)
 	defer func() {
 		if d, ok := constInt(v.Y); ok && v.Op == token.REM && d <= maxChoices {
-			for i := n; i < len(t.Origins); i++ {
-				t.Origins[i].Choice = true
-			}
+			t.mark(n, func(o *Origin) { o.Choice = true })
 		}
 	}()
 	if v.Op == token.ADD && isString(v.Type()) {

@@ -55,7 +55,7 @@ var jsonPackages = []string{
 
 // encodesJSON reports whether a function or method writes its arguments as JSON.
 func encodesJSON(obj *types.Func) bool {
-	return obj.Pkg() != nil && slices.Contains(jsonPackages, obj.Pkg().Path()) &&
+	return slices.Contains(jsonPackages, pathOf(obj)) &&
 		(strings.HasPrefix(obj.Name(), "Marshal") || strings.HasPrefix(obj.Name(), "Encode") || obj.Name() == "AppendValue")
 }
 

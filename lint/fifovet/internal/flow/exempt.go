@@ -34,7 +34,7 @@ func exemptFile(fset *token.FileSet, file *ast.File) bool {
 func forTests(expr constraint.Expr) bool {
 	switch expr := expr.(type) {
 	case *constraint.TagExpr:
-		return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(expr.Tag), func(r rune) bool { return r == '_' || r == '.' }), isTestWord)
+		return testTag.MatchString(expr.Tag)
 	case *constraint.AndExpr:
 		return forTests(expr.X) || forTests(expr.Y)
 	case *constraint.OrExpr:
@@ -43,32 +43,17 @@ func forTests(expr constraint.Expr) bool {
 	return false
 }
 
-// isTestWord reports whether a word of a build tag means tests. It compares whole
-// words: latest, contest and attestation do not mean tests.
-func isTestWord(word string) bool {
-	switch word {
-	case "test", "tests", "testing", "integration", "e2e", "unittest", "unittests", "integrationtest", "integrationtests", "e2etest", "e2etests":
-		return true
-	}
-	return false
-}
-
 // Exempt reports whether a function belongs to tests: by its file, or because the
 // function or an enclosing function takes a testing.TB.
 func (p *Program) Exempt(fn *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
-		if fn.Pos().IsValid() && p.exempted[p.Pass.Fset.File(fn.Pos())] {
+		if fn.Pos().IsValid() && p.exempted[p.Pass.Fset.File(fn.Pos())] || Any(fn.Signature.Params().Variables(), isTesting) {
 			return true
-		}
-		for v := range fn.Signature.Params().Variables() {
-			if isTesting(v.Type()) {
-				return true
-			}
 		}
 	}
 	return false
 }
 
-func isTesting(t types.Type) bool {
-	return PackagePath(t) == "testing" && slices.Contains([]string{"T", "B", "F", "TB"}, TypeName(t))
+func isTesting(v *types.Var) bool {
+	return PackagePath(v.Type()) == "testing" && slices.Contains([]string{"T", "B", "F", "TB"}, TypeName(v.Type()))
 }

@@ -197,11 +197,11 @@ func (t *Tracer) followCallback(v *ssa.Parameter, l Place) bool {
 // followFields continues a trace at each function that this package stores in an
 // unexported field. It returns false if the field is exported, or holds no function.
 func (t *Tracer) followFields(x ssa.Value, i int, l Place) bool {
-	s := StructOf(x.Type())
-	if s == nil || i >= s.NumFields() || s.Field(i).Exported() || s.Field(i).Pkg() != t.p.Pass.Pkg {
+	f := fieldAt(x.Type(), i)
+	if f == nil || f.Exported() || f.Pkg() != t.p.Pass.Pkg {
 		return false
 	}
-	held := t.p.fieldFuncs[s.Field(i).Origin()]
+	held := t.p.fieldFuncs[f]
 	for _, val := range held {
 		t.Value(val, l)
 	}

@@ -3,6 +3,7 @@ package flow
 import (
 	"go/constant"
 	"go/token"
+	"maps"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -17,13 +18,13 @@ type loop struct {
 
 // LoopOf looks for a loop that contains both the block and the send, and returns nil if
 // there is none. The loop must start another round if the send fails.
-func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop {
+func LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
 	if !blocks[block] || !blocks[send.Block()] {
 		return nil
 	}
-	for b := range blocks {
-		if failed, succeeded, ok := Branches(b, send); ok && blocks[failed] {
+	for _, b := range send.Parent().Blocks {
+		if failed, succeeded, ok := Branches(b, send); ok && blocks[b] && blocks[failed] {
 			return &loop{blocks, succeeded}
 		}
 	}
@@ -152,18 +153,12 @@ func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 	if len(l.succeeded.Preds) > 1 {
 		return false
 	}
-	for _, instr := range l.succeeded.Instrs {
+	return slices.ContainsFunc(l.succeeded.Instrs, func(instr ssa.Instruction) bool {
 		store, ok := instr.(*ssa.Store)
-		if !ok {
-			continue
-		}
-		for _, to := range p.Trace(store.Addr, nil, false).Origins {
-			if to.Kind == FromPath && slices.ContainsFunc(t.Origins, to.Same) {
-				return true
-			}
-		}
-	}
-	return false
+		return ok && slices.ContainsFunc(p.Trace(store.Addr, nil, false).Origins, func(to Origin) bool {
+			return to.Kind == FromPath && slices.ContainsFunc(t.Origins, to.Same)
+		})
+	})
 }
 
 // indexChanges reports whether an index has a different value in each round of a loop.
@@ -258,13 +253,8 @@ func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	ahead, behind := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
 	markReachable(b, ahead, succs)
 	markReachable(b, behind, preds)
-	both := map[*ssa.BasicBlock]bool{}
-	for x := range ahead {
-		if behind[x] {
-			both[x] = true
-		}
-	}
-	return both
+	maps.DeleteFunc(ahead, func(x *ssa.BasicBlock, _ bool) bool { return !behind[x] })
+	return ahead
 }
 
 // markReachable adds to the map `seen` all blocks reachable from b in one or more steps.

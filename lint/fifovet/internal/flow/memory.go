@@ -152,15 +152,11 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 // If escape cannot find these loads, it adds a write of an unknown value.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
-	case *ssa.Alloc:
-		w.walkLoads(addr, path, calls)
-	case *ssa.FieldAddr:
-		// Assume that each load of this field yields ptr, although a called function may
-		// have stored another pointer in the field.
-		for _, instr := range Referrers(addr.X) {
-			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
-				w.walkLoads(same, path, calls)
-			}
+	case *ssa.Alloc, *ssa.FieldAddr:
+		// Assume that each load of a field yields ptr, although a called function may have
+		// stored another pointer in the field.
+		for _, load := range loadsOf(addr) {
+			w.walk(load, path, calls)
 		}
 	case *ssa.IndexAddr:
 		// The pointer is one of several variadic arguments, as in fmt.Sscan(text, &id).
@@ -185,13 +181,6 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 		}
 	default:
 		w.found = append(w.found, write{Kind: anyWrite, Path: path, Calls: calls})
-	}
-}
-
-// walkLoads continues the search at each pointer loaded from the address addr.
-func (w *writeWalk) walkLoads(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
-	for _, load := range Loads(addr) {
-		w.walk(load, path, calls)
 	}
 }
 
@@ -288,7 +277,7 @@ func (p *Program) onlyReads(method *types.Func, v ssa.Value) bool {
 		return false
 	}
 	fn := p.prog.LookupMethod(mk.X.Type(), method.Pkg(), method.Name())
-	return fn != nil && len(fn.Blocks) > 0 && !writesMemory(fn) && !slices.ContainsFunc(slices.Collect(Instructions(fn)), func(instr ssa.Instruction) bool {
+	return fn != nil && len(fn.Blocks) > 0 && !writesMemory(fn) && !Any(Instructions(fn), func(instr ssa.Instruction) bool {
 		_, calls := instr.(ssa.CallInstruction)
 		return calls
 	})
@@ -297,16 +286,7 @@ func (p *Program) onlyReads(method *types.Func, v ssa.Value) bool {
 // isTextEncoder reports whether a function writes its argument src as text to its
 // argument dst, like hex.Encode(dst, src).
 func isTextEncoder(obj *types.Func) bool {
-	return obj.Name() == "Encode" && obj.Pkg() != nil && obj.Signature().Params().Len() == 2 && strings.HasPrefix(obj.Pkg().Path(), "encoding/")
-}
-
-// StaticBody returns the callee if its body is available: a function of this package or a
-// function literal.
-func StaticBody(c *ssa.CallCommon) *ssa.Function {
-	if fn := c.StaticCallee(); fn != nil && len(fn.Blocks) > 0 {
-		return fn
-	}
-	return nil
+	return obj.Name() == "Encode" && obj.Signature().Params().Len() == 2 && strings.HasPrefix(pathOf(obj), "encoding/")
 }
 
 // ConstString returns the text of a constant, looking through conversions.
@@ -336,9 +316,18 @@ func StructOf(t types.Type) *types.Struct {
 	return s
 }
 
+// fieldAt returns the field with the number i of a struct, or of a pointer's struct. It
+// returns nil for a type parameter.
+func fieldAt(t types.Type, i int) *types.Var {
+	if s := StructOf(t); s != nil {
+		return s.Field(i).Origin()
+	}
+	return nil
+}
+
 func FieldName(t types.Type, i int) string {
-	if s := StructOf(t); s != nil && i < s.NumFields() {
-		return s.Field(i).Name()
+	if f := fieldAt(t, i); f != nil {
+		return f.Name()
 	}
 	return "?"
 }
@@ -349,22 +338,14 @@ func isMutator(obj *types.Func) bool {
 	if !IsPure(obj) {
 		return false
 	}
-	name, sig := obj.Name(), obj.Signature()
-	for _, verb := range []string{"Put", "Encode", "Execute", "Set", "Add", "Merge", "Insert", "Copy", "NewEncoder", "Marshal"} {
-		if strings.HasPrefix(name, verb) && (sig.Recv() != nil || sig.Params().Len() > 1) {
-			return true
-		}
-	}
-	return false
+	sig := obj.Signature()
+	return mutatorName.MatchString(obj.Name()) && (sig.Recv() != nil || sig.Params().Len() > 1)
 }
 
 // isTemplate reports whether a method executes a template, like template.Execute. Such a
 // method writes the resulting text to its first argument.
 func isTemplate(obj *types.Func) bool {
-	path := ""
-	if obj.Pkg() != nil {
-		path = obj.Pkg().Path()
-	}
+	path := pathOf(obj)
 	return (path == "text/template" || path == "html/template") && strings.HasPrefix(obj.Name(), "Execute")
 }
 

@@ -25,6 +25,13 @@ var (
 	// doubleName matches types that replace other types in tests.
 	doubleName = regexp.MustCompile(`(?i)^(mock|fake|stub|noop|nop|dummy|spy)|(mock|fake|stub|spy)$`)
 
+	// mutatorName matches functions that write to their arguments or their receiver.
+	mutatorName = regexp.MustCompile(`^(Put|Encode|Execute|Set|Add|Merge|Insert|Copy|NewEncoder|Marshal)`)
+
+	// testTag matches build tags for tests. It compares whole words: latest, contest and
+	// attestation do not mean tests.
+	testTag = regexp.MustCompile(`(?i)(^|[_.])(tests?|testing|integration(tests?)?|e2e(tests?)?|unittests?)($|[_.])`)
+
 	// setterName matches methods that store their arguments in the receiver.
 	setterName = regexp.MustCompile(`^(Set|With|Add|Put|Append|Insert)[A-Z]`)
 

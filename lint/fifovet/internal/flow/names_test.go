@@ -30,6 +30,8 @@ func TestNames(t *testing.T) {
 		},
 		{"makerName", makerName, "NewBuffer next generate makeKey CreateToken mint randomly", "renew hash lookup keyOf"},
 		{"SettingsName", SettingsName, "Config options Settings producerConfig", "Order Event Con"},
+		{"mutatorName", mutatorName, "PutUint64 Encode SetQuery Add MarshalTo", "Reset Input Get"},
+		{"testTag", testTag, "test integration_aws aws.test e2e UnitTests e2e_tests", "latest contest attestation disintegration"},
 		{"linkedName", linkedName, "Version gitCommit revision buildDate", "order id url"},
 		{"pointerHelperName", pointerHelperName, "Ptr StringPtr ToString Of P ref Val FromInt pointerTo", "Lookup Get Hash next"},
 		{"retryName", retryName, "Retry withRetry retryer.Do Backoff backoff.Do attempt Attempts", "Entry backoffice Country try"},

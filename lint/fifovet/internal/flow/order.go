@@ -42,16 +42,8 @@ func anySorts(uses []ssa.Instruction) bool {
 		if !ok {
 			continue
 		}
-		if callee := CalleeOf(c.Common()); callee != nil && callee.Pkg() != nil {
-			if strings.HasPrefix(strings.ToLower(callee.Name()), "sort") {
-				return true
-			}
-			switch callee.Pkg().Path() {
-			case "sort":
-				return true
-			case "slices":
-				return strings.HasPrefix(callee.Name(), "Sort")
-			}
+		if callee := CalleeOf(c.Common()); callee != nil && (pathOf(callee) == "sort" || strings.HasPrefix(strings.ToLower(callee.Name()), "sort")) {
+			return true
 		}
 	}
 	return false
@@ -87,11 +79,7 @@ func sameAddress(addr ssa.Value) []ssa.Value {
 func loadsOf(addr ssa.Value) []ssa.Value {
 	var loads []ssa.Value
 	for _, same := range sameAddress(addr) {
-		for _, instr := range Referrers(same) {
-			if load, ok := instr.(*ssa.UnOp); ok {
-				loads = append(loads, load)
-			}
-		}
+		loads = append(loads, Loads(same)...)
 	}
 	return loads
 }

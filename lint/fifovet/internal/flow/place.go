@@ -38,7 +38,7 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 		} else if len(values) == 1 { // with more, it is not known which
 			t.Value(val, l)
 			if !inFunction {
-				t.markSeeded(n)
+				t.mark(n, seed)
 				t.keep(n, FromSource)
 			}
 		}

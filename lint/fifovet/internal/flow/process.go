@@ -2,7 +2,6 @@ package flow
 
 import (
 	"go/types"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -24,19 +23,22 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(PackagePath(t), "github.com/aws/")
 }
 
-// markSeeded marks the clocks and random sources from index n on. The source is called
-// once: for a package-level variable that is set only once, or by sync.OnceValue. So the
-// value counts as the same in the whole process.
-func (t *Tracer) markSeeded(n int) {
+// mark changes the origins from index n on.
+func (t *Tracer) mark(n int, change func(*Origin)) {
 	for i := n; i < len(t.Origins); i++ {
-		t.Origins[i].Seeded = t.Origins[i].Seeded || t.Origins[i].Kind == FromSource
+		change(&t.Origins[i])
 	}
 }
+
+// seed marks a clock or random source that the program calls once: for a package-level
+// variable that is set only once, or by sync.OnceValue. So the value counts as the same in
+// the whole process.
+func seed(o *Origin) { o.Seeded = o.Seeded || o.Kind == FromSource }
 
 // addressVerb returns the verb with which a call of package fmt prints a memory address,
 // such as "%p". It returns "" if the call is not known to print an address.
 func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
-	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
+	if pathOf(callee) != "fmt" || !callee.Signature().Variadic() {
 		return ""
 	}
 	format, verb := "", "%v"
@@ -80,7 +82,7 @@ func hasAddress(t types.Type, depth int) bool {
 		}
 		return true
 	case *types.Struct:
-		return slices.ContainsFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return hasAddress(f.Type(), depth+1) })
+		return Any(u.Fields(), func(f *types.Var) bool { return hasAddress(f.Type(), depth+1) })
 	case *types.Slice:
 		return hasAddress(u.Elem(), depth+1)
 	case *types.Array:
@@ -114,7 +116,7 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 // methods Error and String. It searches in these methods for clock readings and random
 // values.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
-	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
+	if pathOf(callee) != "fmt" || !callee.Signature().Variadic() {
 		return
 	}
 	for _, arg := range elements(c.Args[len(c.Args)-1]) {
@@ -142,9 +144,7 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 		break
 	}
 	t.keep(n, FromSource, FromOrder)
-	for i := n; i < len(t.Origins); i++ {
-		t.Origins[i].Mixed, t.Origins[i].Joined, t.Origins[i].Under, t.Origins[i].Frame = true, false, l.Under, l.Frame
-	}
+	t.mark(n, func(o *Origin) { o.Mixed, o.Joined, o.Under, o.Frame = true, false, l.Under, l.Frame })
 }
 
 // holdsMap reports whether a value of type t contains a map.
@@ -156,7 +156,7 @@ func holdsMap(t types.Type, depth int) bool {
 	case *types.Map:
 		return true
 	case *types.Struct:
-		return slices.ContainsFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return holdsMap(f.Type(), depth+1) })
+		return Any(u.Fields(), func(f *types.Var) bool { return holdsMap(f.Type(), depth+1) })
 	}
 	return false
 }

@@ -172,9 +172,8 @@ func (p *Program) index() {
 				}
 			case *ssa.Store:
 				if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && IsFunc(instr.Val.Type()) {
-					if f := fieldVar(addr); f != nil {
-						p.fieldFuncs[f] = append(p.fieldFuncs[f], instr.Val)
-					}
+					f := fieldAt(addr.X.Type(), addr.Field)
+					p.fieldFuncs[f] = append(p.fieldFuncs[f], instr.Val)
 				}
 			case ssa.CallInstruction:
 				if own {
@@ -260,10 +259,16 @@ func declared(fn *ssa.Function) *types.Func {
 
 // Qualified returns import/path.Func or import/path.Type.Method.
 func Qualified(obj *types.Func) string {
+	return strings.TrimPrefix(pathOf(obj)+"."+withType(obj), ".")
+}
+
+// pathOf returns the import path of a function's package, or "" for the method of the
+// predeclared type error.
+func pathOf(obj *types.Func) string {
 	if obj.Pkg() == nil {
-		return withType(obj)
+		return ""
 	}
-	return obj.Pkg().Path() + "." + withType(obj)
+	return obj.Pkg().Path()
 }
 
 // Short returns the function's name as in source code: package.Func or

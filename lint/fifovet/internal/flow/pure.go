@@ -35,14 +35,8 @@ var stringers = []string{
 // receiver. It returns true even for time.Now and some other clocks and random sources.
 // Where these matter, callers check SourceOf first.
 func IsPure(obj *types.Func) bool {
-	if obj.Pkg() == nil {
-		return obj.Name() == "Error" // the method of the predeclared type error
-	}
-	path, name := obj.Pkg().Path(), obj.Name()
-	if path == "time" {
-		return true
-	}
-	if obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
+	path, name := pathOf(obj), obj.Name()
+	if path == "" || path == "time" || obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
 		return true
 	}
 	if slices.Contains(purePackages, path) {
@@ -100,11 +94,8 @@ func joinsText(name string) bool {
 // IsReader reports whether a function leaves its arguments unchanged, judged by its
 // package, such as log. The function need not be pure (see IsPure).
 func IsReader(obj *types.Func) bool {
-	if obj.Pkg() == nil {
-		return true
-	}
-	switch path := obj.Pkg().Path(); path {
-	case "log", "log/slog", "context", "os", "sync", "sync/atomic":
+	switch path := pathOf(obj); path {
+	case "", "log", "log/slog", "context", "os", "sync", "sync/atomic":
 		return true
 	default:
 		return strings.HasPrefix(path, "go.uber.org/zap") || strings.HasPrefix(path, "github.com/sirupsen/logrus") ||
@@ -125,26 +116,19 @@ func isWriter(obj *types.Func) bool {
 		"encoding/json.Indent", "encoding/json.Compact":
 		return true
 	}
-	return obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && strings.HasPrefix(name, "Fprint")
+	return pathOf(obj) == "fmt" && strings.HasPrefix(name, "Fprint")
 }
 
 // setsReceiver reports whether obj is a method of math/big that stores its result in the
 // receiver, as z.Mul(x, y) does. Such a method also returns the receiver.
 func setsReceiver(obj *types.Func) bool {
 	sig := obj.Signature()
-	return sig.Recv() != nil && obj.Pkg() != nil && obj.Pkg().Path() == "math/big" && sig.Results().Len() > 0 &&
+	return sig.Recv() != nil && pathOf(obj) == "math/big" && sig.Results().Len() > 0 &&
 		types.Identical(sig.Results().At(0).Type(), sig.Recv().Type())
 }
 
 // wrapsWriter reports whether a function returns a writer that writes everything to
 // another writer, one of the function's arguments.
 func wrapsWriter(obj *types.Func) bool {
-	if obj.Signature().Recv() != nil {
-		return false
-	}
-	switch name := obj.Name(); name {
-	case "NewEncoder", "NewWriter", "NewWriterSize", "NewWriterLevel", "MultiWriter":
-		return true
-	}
-	return false
+	return obj.Signature().Recv() == nil && slices.Contains([]string{"NewEncoder", "NewWriter", "NewWriterSize", "NewWriterLevel", "MultiWriter"}, obj.Name())
 }

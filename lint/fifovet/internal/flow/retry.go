@@ -2,8 +2,8 @@ package flow
 
 import (
 	"go/types"
+	"path"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -15,9 +15,8 @@ func Retries(obj *types.Func) bool {
 		return false
 	}
 	name := Short(obj)
-	if obj.Pkg() != nil {
-		path := majorVersion.ReplaceAllString(obj.Pkg().Path(), "")
-		name = path[strings.LastIndexByte(path, '/')+1:] + strings.TrimPrefix(Qualified(obj), obj.Pkg().Path())
+	if obj.Pkg() != nil { // for a package such as backoff/v4, the path tells more than the name
+		name = path.Base(majorVersion.ReplaceAllString(pathOf(obj), "")) + "." + withType(obj)
 	}
 	return retryName.MatchString(name)
 }
@@ -89,11 +88,6 @@ func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, kn
 // isRetriedInLoop reports whether the loop around a call ends after a success of the call
 // and continues after a failure.
 func isRetriedInLoop(c ssa.CallInstruction) bool {
-	blocks := Cycle(c.Block())
-	for b := range blocks {
-		if failed, succeeded, ok := Branches(b, c); ok && blocks[failed] && !blocks[succeeded] {
-			return true
-		}
-	}
-	return false
+	l := LoopOf(c.Block(), c)
+	return l != nil && !l.blocks[l.succeeded]
 }

@@ -76,17 +76,16 @@ func (c *Comparison) call(a, b *ssa.CallCommon) bool {
 // writesMemory reports whether a function of this package writes to memory outside of its
 // local variables.
 func writesMemory(fn *ssa.Function) bool {
-	for instr := range Instructions(fn) {
+	return Any(Instructions(fn), func(instr ssa.Instruction) bool {
 		switch instr := instr.(type) {
 		case *ssa.Store:
-			if _, ok := instr.Addr.(*ssa.Alloc); !ok {
-				return true
-			}
+			_, local := instr.Addr.(*ssa.Alloc)
+			return !local
 		case *ssa.MapUpdate, *ssa.Send:
 			return true
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // isSetOnce reports whether the function that contains addr assigns at most one value to
@@ -94,9 +93,7 @@ func writesMemory(fn *ssa.Function) bool {
 func isSetOnce(addr ssa.Value) bool {
 	stores := 0
 	for _, same := range sameAddress(addr) {
-		for range Stores(same) {
-			stores++
-		}
+		stores += len(Stores(same))
 	}
 	return stores <= 1
 }

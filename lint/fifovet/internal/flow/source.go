@@ -118,14 +118,9 @@ func mintsID(obj *types.Func) bool {
 		return false
 	}
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
-	for v := range obj.Signature().Params().Variables() {
-		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
-			// A function with a text or record as argument, like uuid.NewSHA1, derives
-			// the identifier from this argument.
-			return false
-		}
-	}
-	return true
+	// A function with a text or record as argument, like uuid.NewSHA1, derives the
+	// identifier from this argument.
+	return !Any(obj.Signature().Params().Variables(), func(v *types.Var) bool { return isText(v.Type()) && !alphabet || isRecord(v.Type()) })
 }
 
 // identifies reports whether a value of type t can be an identifier. Strings, integers,
@@ -166,12 +161,7 @@ func isRecord(t types.Type) bool {
 	if s == nil || SettingsName.MatchString(TypeName(t)) {
 		return false
 	}
-	for f := range s.Fields() {
-		if f.Exported() && isText(f.Type()) {
-			return true
-		}
-	}
-	return false
+	return Any(s.Fields(), func(f *types.Var) bool { return f.Exported() && isText(f.Type()) })
 }
 
 func isString(t types.Type) bool {
@@ -180,8 +170,7 @@ func isString(t types.Type) bool {
 }
 
 func isTime(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Name() == "Time" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
+	return TypeName(t) == "Time" && PackagePath(t) == "time"
 }
 
 // isRandomFill reports whether a call fills its buffer from a random source.

@@ -20,6 +20,16 @@ func Instructions(fn *ssa.Function) iter.Seq[ssa.Instruction] {
 	}
 }
 
+// Any reports whether an element of a sequence has a property.
+func Any[T any](elements iter.Seq[T], has func(T) bool) bool {
+	for e := range elements {
+		if has(e) {
+			return true
+		}
+	}
+	return false
+}
+
 // Outermost returns the declared function that contains the function literal fn. For a
 // declared function, it returns fn.
 func Outermost(fn *ssa.Function) *ssa.Function {
@@ -138,21 +148,9 @@ func Argument(site ssa.CallInstruction, param *ssa.Parameter) ssa.Value {
 
 // Converted returns the operand of a conversion of any kind, or nil for any other value.
 func Converted(v ssa.Value) ssa.Value {
-	switch v := v.(type) {
-	case *ssa.Convert:
-		return v.X
-	case *ssa.MultiConvert:
-		return v.X
-	case *ssa.ChangeType:
-		return v.X
-	case *ssa.ChangeInterface:
-		return v.X
-	case *ssa.MakeInterface:
-		return v.X
-	case *ssa.TypeAssert:
-		return v.X
-	case *ssa.SliceToArrayPointer:
-		return v.X
+	switch v.(type) {
+	case *ssa.Convert, *ssa.MultiConvert, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.TypeAssert, *ssa.SliceToArrayPointer:
+		return *v.(ssa.Instruction).Operands(nil)[0]
 	}
 	return nil
 }

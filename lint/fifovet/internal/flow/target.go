@@ -27,10 +27,7 @@ func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
 //   - the program calls a variable to which only one function is assigned
 //   - the program calls an interface method with only one implementation
 func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
-	if fn := StaticBody(c); fn != nil {
-		return fn
-	}
-	var fn *ssa.Function
+	fn := c.StaticCallee()
 	if c.IsInvoke() {
 		if obj := p.implementation(c); obj != nil && obj.Pkg() == p.Pass.Pkg {
 			fn = p.prog.FuncValue(obj)
@@ -124,10 +121,7 @@ func (p *Program) findOnly(t types.Type) types.Type {
 // hasFieldOf reports whether t is a struct with a field of the type iface.
 func hasFieldOf(t *types.Named, iface types.Type) bool {
 	s, ok := t.Underlying().(*types.Struct)
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
+	return ok && Any(s.Fields(), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
 // Implemented looks for exported interfaces with only one implementation. For each method

@@ -202,11 +202,9 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Field:
 		t.field(v.X, v.Field, l)
 	case *ssa.IndexAddr:
-		t.Value(v.X, l)
-		t.followPicked(v.X, v.Index, l)
+		t.followPicked(v.X, v.Index, v.Type().Underlying().(*types.Pointer).Elem(), l)
 	case *ssa.Index:
-		t.Value(v.X, l)
-		t.followPicked(v.X, v.Index, l)
+		t.followPicked(v.X, v.Index, v.Type(), l)
 	case *ssa.Lookup:
 		if _, ok := v.X.Type().Underlying().(*types.Map); ok {
 			l.Path = l.Path.prepend(mapKey(v.Index))
@@ -264,38 +262,21 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// followPicked continues a trace from an element x[index] to the index, because a random
-// index makes the element random. It ignores elements that are neither strings nor
-// integers.
-func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
-	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
-		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
-			return
-		}
-	}
-	elem := types.Universe.Lookup("byte").Type()
-	switch u := x.Type().Underlying().(type) {
-	case *types.Slice:
-		elem = u.Elem()
-	case *types.Array:
-		elem = u.Elem()
-	case *types.Pointer:
-		elem = u.Elem().Underlying().(*types.Array).Elem()
-	}
+// followPicked continues a trace from an element x[index] to x. If the element is a string
+// or an integer, the trace also continues at the index, because a random index makes the
+// element random.
+func (t *Tracer) followPicked(x, index ssa.Value, elem types.Type, l Place) {
+	t.Value(x, l)
 	if b, ok := elem.Underlying().(*types.Basic); !ok || b.Info()&(types.IsString|types.IsInteger) == 0 {
 		return
 	}
-	if _, ok := index.(*ssa.Const); !ok {
-		n := len(t.Origins)
-		t.Value(index, l.mix())
-		// Keep only clocks and random sources: no other index makes the element random.
-		t.keep(n, FromSource)
-		for i := n; i < len(t.Origins); i++ {
-			// A random string of a fixed set is a choice. Random letters are not: a
-			// program may join many into a unique ID.
-			t.Origins[i].Choice = isString(elem)
-		}
-	}
+	n := len(t.Origins)
+	t.Value(index, l.mix())
+	// Keep only clocks and random sources: no other index makes the element random. A random
+	// string of a fixed set is a choice. Random letters are not: a program may join many into
+	// a unique ID.
+	t.keep(n, FromSource)
+	t.mark(n, func(o *Origin) { o.Choice = isString(elem) })
 }
 
 func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
@@ -405,24 +386,15 @@ func (t *Tracer) extract(v *ssa.Extract, l Place) {
 			t.Value(tuple.X, l)
 		}
 	case *ssa.UnOp: // a receive
-		t.followReceived(v, tuple.X, 0, l)
+		if v.Index == 0 {
+			t.followReceive(v, tuple.X, l)
+		}
 	case *ssa.Select:
-		at := 2
-		for _, s := range tuple.States {
-			if s.Dir == types.RecvOnly {
-				t.followReceived(v, s.Chan, at, l)
-				at++
-			}
+		received := slices.DeleteFunc(slices.Clone(tuple.States), func(s *ssa.SelectState) bool { return s.Dir != types.RecvOnly })
+		if i := v.Index - 2; i >= 0 {
+			t.followReceive(v, received[i].Chan, l)
 		}
 	default:
 		t.endAtPath(v, l)
-	}
-}
-
-// followReceived handles a part of the result of a receive or a select: the received value
-// is the part with the number at.
-func (t *Tracer) followReceived(v *ssa.Extract, ch ssa.Value, at int, l Place) {
-	if v.Index == at {
-		t.followReceive(v, ch, l)
 	}
 }

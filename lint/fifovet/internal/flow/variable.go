@@ -1,18 +1,6 @@
 package flow
 
-import (
-	"go/types"
-
-	"golang.org/x/tools/go/ssa"
-)
-
-// fieldVar returns the struct field whose address is addr.
-func fieldVar(addr *ssa.FieldAddr) *types.Var {
-	if s := StructOf(addr.X.Type()); s != nil && addr.Field < s.NumFields() {
-		return s.Field(addr.Field).Origin()
-	}
-	return nil
-}
+import "golang.org/x/tools/go/ssa"
 
 // generator reports whether a call through a function value or an interface is one of a
 // clock or a generator of identifiers, judged by the name. The call has no arguments, so

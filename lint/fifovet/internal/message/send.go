@@ -16,7 +16,7 @@ var sendNames = []string{"SendMessage", "SendMessageBatch", "Publish", "PublishB
 
 func IsSend(obj *types.Func) bool {
 	name := strings.TrimSuffix(strings.TrimSuffix(obj.Name(), "WithContext"), "Request")
-	return slices.Contains(sendNames, name) && slices.ContainsFunc(slices.Collect(obj.Signature().Params().Variables()), func(v *types.Var) bool { return ShapeOf(v.Type()) != nil })
+	return slices.Contains(sendNames, name) && flow.Any(obj.Signature().Params().Variables(), func(v *types.Var) bool { return ShapeOf(v.Type()) != nil })
 }
 
 // isField reports whether an address is a field of a message. The SDKs never write through

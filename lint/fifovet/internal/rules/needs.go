@@ -139,16 +139,6 @@ func functions(pass *analysis.Pass) iter.Seq2[*types.Func, *ast.BlockStmt] {
 	}
 }
 
-// holds reports whether a function body contains a node with a property.
-func holds(body *ast.BlockStmt, property func(ast.Node) bool) bool {
-	found := false
-	ast.Inspect(body, func(n ast.Node) bool {
-		found = found || n != nil && property(n)
-		return !found
-	})
-	return found
-}
-
 // nameMisleads reports whether importing packages need a fact about an exported function.
 // For example, Retry may call its parameter only once, or a function may return the name of
 // a FIFO queue.
@@ -169,13 +159,14 @@ func nameMisleads(pass *analysis.Pass) bool {
 		if !fn.Exported() {
 			continue
 		}
-		takesAttempt := slices.ContainsFunc(slices.Collect(fn.Signature().Params().Variables()), func(param *types.Var) bool {
+		takesAttempt := flow.Any(fn.Signature().Params().Variables(), func(param *types.Var) bool {
 			f, ok := param.Type().Underlying().(*types.Signature)
 			return ok && flow.ReturnsError(f)
 		})
 		results := fn.Signature().Results()
 		returnsText := results.Len() > 0 && types.Identical(results.At(0).Type(), types.Typ[types.String])
-		if flow.GuessedID(fn) || takesAttempt && (flow.Retries(fn) || holds(body, isLoop)) || returnsText && holds(body, isQueue) {
+		nodes := ast.Preorder(body)
+		if flow.GuessedID(fn) || takesAttempt && (flow.Retries(fn) || flow.Any(nodes, isLoop)) || returnsText && flow.Any(nodes, isQueue) {
 			return true
 		}
 	}
@@ -202,7 +193,7 @@ func returnsRandom(pass *analysis.Pass, random map[types.Object]bool) bool {
 	for more, passes := true, 0; more && passes < maxPassOn; passes++ {
 		more = false
 		for fn, body := range functions(pass) {
-			if random[fn] || !returnsData(fn) || !holds(body, isRandom) {
+			if random[fn] || !returnsData(fn) || !flow.Any(ast.Preorder(body), isRandom) {
 				continue
 			}
 			if fn.Exported() {
@@ -215,12 +206,7 @@ func returnsRandom(pass *analysis.Pass, random map[types.Object]bool) bool {
 }
 
 func returnsData(fn *types.Func) bool {
-	for v := range fn.Signature().Results().Variables() {
-		if flow.Yields(v.Type()) {
-			return true
-		}
-	}
-	return false
+	return flow.Any(fn.Signature().Results().Variables(), func(v *types.Var) bool { return flow.Yields(v.Type()) })
 }
 
 // reachFact describes a package together with its direct and indirect imports.

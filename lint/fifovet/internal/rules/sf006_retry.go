@@ -110,7 +110,7 @@ func (p *audit) attempts(u *message.Use, sourceCall ssa.Instruction) []attempt {
 // isRetried reports whether the code repeats a failed send with a new value from the
 // clock or random source. It also looks at callers, up to the given number of levels.
 func (p *audit) isRetried(try attempt, levels int) bool {
-	if loop := p.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
+	if loop := flow.LoopOf(try.sourceCall.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return true
 	}
 	fn := try.send.Parent()
@@ -139,12 +139,10 @@ func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool 
 // callsItself reports whether a function calls itself with the same arguments after a
 // failed send.
 func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
-	for instr := range flow.Instructions(fn) {
-		if c, ok := instr.(ssa.CallInstruction); ok && c.Common().StaticCallee() == fn && afterError(c, send) && sameArguments(fn, c) {
-			return true
-		}
-	}
-	return false
+	return flow.Any(flow.Instructions(fn), func(instr ssa.Instruction) bool {
+		c, ok := instr.(ssa.CallInstruction)
+		return ok && c.Common().StaticCallee() == fn && afterError(c, send) && sameArguments(fn, c)
+	})
 }
 
 // sameArguments guesses whether a recursive call handles the same message again. The call

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func (p *audit) unflushedProducers() {
 	}
 	for _, c := range p.Calls {
 		made := c.Instr.Value()
-		uses := &producerUses{seen: map[ssa.Value]bool{}}
+		uses := &producerUses{p: p, seen: map[ssa.Value]bool{}}
 		if made == nil || !makesProducer(c.Callee) || uses.leave(made) || uses.send == nil {
 			continue
 		}
@@ -52,16 +53,15 @@ func makesProducer(obj *types.Func) bool {
 // endsProducers reports whether the package uses Flush or Close of any producer, also as
 // a value.
 func (p *audit) endsProducers() bool {
-	for _, obj := range p.Pass.TypesInfo.Uses {
-		if fn, ok := obj.(*types.Func); ok && isProducerMethod(fn, "Flush", "Close") {
-			return true
-		}
-	}
-	return false
+	return flow.Any(maps.Values(p.Pass.TypesInfo.Uses), func(obj types.Object) bool {
+		fn, ok := obj.(*types.Func)
+		return ok && isProducerMethod(fn, "Flush", "Close")
+	})
 }
 
 // producerUses visits the uses of a producer in its package.
 type producerUses struct {
+	p    *audit
 	seen map[ssa.Value]bool
 	send ssa.CallInstruction // the first call that sends asynchronously, or nil
 }
@@ -86,8 +86,8 @@ func (u *producerUses) leaveBy(instr ssa.Instruction, v ssa.Value) bool {
 	case *ssa.MakeClosure:
 		return slices.ContainsFunc(flow.Captured(instr, v), u.leave)
 	case ssa.CallInstruction:
-		callee, fn := flow.CalleeOf(instr.Common()), flow.StaticBody(instr.Common())
-		for i, arg := range instr.Common().Args {
+		callee, fn := flow.CalleeOf(instr.Common()), u.p.Body(instr.Common())
+		for i, arg := range flow.Args(instr.Common()) {
 			switch {
 			case arg != v:
 			case callee != nil && isProducerMethod(callee, callee.Name()):
