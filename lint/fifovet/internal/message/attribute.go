@@ -122,29 +122,35 @@ func (p *Index) collectUpdates(found *AttributeSet, sendCalls []ssa.CallInstruct
 		for _, c := range w.Calls {
 			f = t.Enter(c, p.Body(c.Common()), f)
 		}
-		if name, ok := p.constantKey(update.Key, f); ok {
-			p.addAttribute(found, name, update, f)
+		if p.addAttribute(found, update, f) {
 			continue
 		}
 		if fn := update.Parent(); f == nil && fn.Parent() != nil {
 			// Each call of the function literal may pass a constant key.
 			for _, c := range p.Direct[fn] {
-				inner := t.Enter(c, fn, nil)
-				if name, ok := p.constantKey(update.Key, inner); ok {
-					p.addAttribute(found, name, update, inner)
-				}
+				p.addAttribute(found, update, t.Enter(c, fn, nil))
 			}
-			continue
-		}
-		if from := copiedFrom(update); from != nil {
+		} else if from := copiedFrom(update); from != nil {
 			p.CollectAttributes(found, sendCalls, from, nil, f, depth+1)
 		}
 	}
 }
 
 // addAttribute adds an attribute to *found, with the value that the map update stores.
-// The frame f has the calls through which the analysis reached the update.
-func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUpdate, f *flow.Frame) {
+// The frame f has the calls through which the analysis reached the update. A helper
+// function may get the attribute's name as an argument. The attribute's position is then
+// the call of this helper. addAttribute returns false if the name is not constant.
+func (p *Index) addAttribute(found *AttributeSet, update *ssa.MapUpdate, f *flow.Frame) bool {
+	key, at := update.Key, ssa.Instruction(update)
+	name, ok := flow.ConstString(key)
+	for outer := f; !ok; outer = outer.Parent {
+		param, isParam := key.(*ssa.Parameter)
+		if !isParam || outer == nil || outer.Site == nil || param.Parent() != outer.Callee {
+			return false
+		}
+		key, at = flow.Argument(outer.Site, param), outer.Site
+		name, ok = flow.ConstString(key)
+	}
 	value := p.NewTracer()
 	value.Inputs = true
 	if flow.StructOf(update.Value.Type()) == nil {
@@ -153,39 +159,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"StringValue"}})
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
-	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// A helper function may get the attribute's name as an argument. The attribute's
-	// position is then the call of this helper.
-	key := update.Key
-	for f != nil {
-		param, ok := key.(*ssa.Parameter)
-		if !ok || param.Parent() != f.Callee {
-			break
-		}
-		if key = flow.Argument(f.Site, param); key == nil {
-			break
-		}
-		a.Fn, a.Pos = f.Site.Parent(), f.Site.Pos()
-		f = f.Parent
-	}
-	found.add(a)
-}
-
-// constantKey returns the key of a map assignment, and reports whether the key is
-// constant. If the key is a parameter, constantKey looks at the argument in f.Site, the
-// call through which the analysis entered the function.
-func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
-	for range flow.MaxUnwraps {
-		if name, ok := flow.ConstString(key); ok {
-			return name, true
-		}
-		param, ok := key.(*ssa.Parameter)
-		if !ok || f == nil || param.Parent() != f.Callee {
-			return "", false
-		}
-		key, f = flow.Argument(f.Site, param), f.Parent
-	}
-	return "", false
+	found.add(Attribute{Name: name, Value: value, Fn: at.Parent(), Pos: at.Pos()})
+	return true
 }
 
 // copiedFrom returns the map src for an update dst[k] = ... in a loop such as for k, v :=

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"go/types"
 	"reflect"
 	"strings"
 
@@ -110,34 +111,29 @@ func (l *Letter) OwnID() ownKind {
 		if o.Kind == flow.FromConst || o.Kind == flow.FromUnknown {
 			continue
 		}
-		name, owner := "", ""
-		switch {
-		case o.Encoded != nil && len(o.Part) == 0 && flow.StructOf(flow.Element(o.Encoded)) != nil:
-			s, owner := flow.StructOf(flow.Element(o.Encoded)), flow.TypeName(flow.Element(o.Encoded))
-			for i := range s.NumFields() {
-				if tag := reflect.StructTag(s.Tag(i)).Get("json"); tag != "-" {
-					tag, _, _ = strings.Cut(tag, ",")
-					see(owner, s.Field(i).Name())
-					see(owner, tag)
-				}
-			}
-			continue
-		case o.Encoded != nil && len(o.Part) > 0:
-			name, owner = o.Part[len(o.Part)-1], flow.TypeName(flow.Element(o.Encoded))
-			if key, ok := flow.KeyName(name); ok {
-				name = key
-			}
-			if f, tag := flow.FieldOf(flow.Element(o.Encoded), name); f != nil {
-				tag, _, _ = strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-				see(owner, tag)
-			}
-		case len(o.Path) > 0:
-			name = o.Path[len(o.Path)-1]
-			if o.Root != nil {
-				owner = flow.TypeName(o.Root.Type())
+		path, t := o.Path, o.Root.Type()
+		encoded := o.Encoded != nil && (len(o.Part) > 0 || flow.StructOf(flow.Element(o.Encoded)) != nil)
+		if encoded {
+			path, t = o.Part, flow.Element(o.Encoded)
+		}
+		var names []string
+		if len(path) > 0 {
+			names = []string{strings.Trim(path[len(path)-1], "[]")}
+		} else if encoded {
+			for f := range flow.StructOf(t).Fields() {
+				names = append(names, f.Name())
 			}
 		}
-		see(owner, name)
+		for _, name := range names {
+			tag := ""
+			if encoded {
+				tag = jsonName(t, name)
+			}
+			if tag != "-" {
+				see(flow.TypeName(t), name)
+				see(flow.TypeName(t), tag)
+			}
+		}
 	}
 	return own
 }
@@ -147,32 +143,29 @@ func (l *Letter) OwnID() ownKind {
 func (l *Letter) Member(p *Index, a Attribute) ssa.Value {
 	want := plain(a.Name)
 	for _, v := range l.parts {
-		switch v := v.(type) {
-		case *ssa.Alloc:
-			t := flow.StructOf(v.Type())
-			if t == nil || ShapeOf(v.Type()) != nil {
+		_, isStruct := v.(*ssa.Alloc)
+		if _, isMap := v.(*ssa.MakeMap); !isStruct && !isMap || ShapeOf(v.Type()) != nil {
+			continue
+		}
+		for _, w := range p.Writes(v) {
+			if w.Kind != flow.Stored || len(w.Path) != 1 {
 				continue
 			}
-			for i := range t.NumFields() {
-				tag, _, _ := strings.Cut(reflect.StructTag(t.Tag(i)).Get("json"), ",")
-				if tag == "-" || plain(tag) != want && plain(t.Field(i).Name()) != want {
-					continue
-				}
-				for _, w := range p.Writes(v) {
-					if w.Kind == flow.Stored && len(w.Path) == 1 && w.Path[0] == t.Field(i).Name() {
-						return w.Val
-					}
-				}
-			}
-		case *ssa.MakeMap:
-			for _, w := range p.Writes(v) {
-				if w.Kind == flow.Stored && len(w.Path) == 1 && plain(strings.Trim(w.Path[0], "[]")) == want {
-					return w.Val
-				}
+			name := strings.Trim(w.Path[0], "[]")
+			tag := jsonName(v.Type(), name)
+			if tag != "-" && (plain(tag) == want || plain(name) == want) {
+				return w.Val
 			}
 		}
 	}
 	return nil
+}
+
+// jsonName returns the name of a struct's field in its tag for JSON.
+func jsonName(t types.Type, field string) string {
+	_, tag := flow.FieldOf(t, field)
+	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	return name
 }
 
 // plain returns the name in lower case, without the separators "_", "-" and ".".

@@ -12,10 +12,10 @@ import (
 // body with the attributes.
 //
 // If the analyzed function makes the message, the field m is the message. Otherwise m is
-// nil, and the field `call` calls a function that makes the message from its arguments.
+// nil: the function calls another function that makes the message from its arguments.
 type Letter struct {
-	m    *Message
-	call ssa.CallInstruction
+	m   *Message
+	Key any // identifies the message, like Use.Key
 
 	Evidence     evidence
 	ContentBased bool // the message may be sent without a deduplication ID
@@ -24,15 +24,6 @@ type Letter struct {
 	Attributes AttributeSet
 	body       []flow.Origin
 	parts      []ssa.Value // values used to compute the body
-}
-
-// Key returns a comparable ID for the message of l. The rules use the ID to combine their
-// findings about the same message.
-func (l *Letter) Key() any {
-	if l.m != nil {
-		return l.m.Root
-	}
-	return l.call
 }
 
 // Letters returns a [Letter] for each message with a body and attributes. It also returns
@@ -85,7 +76,7 @@ func (p *Index) letterOf(m *Message) *Letter {
 		return nil
 	}
 	l := &Letter{
-		m: m, Evidence: p.EvidenceOf(m), ContentBased: m.Shape.Sdk || p.contentBased(m), dedup: p.dedupParameter(m), Attributes: p.AttributesOf(m),
+		m: m, Key: m.Root, Evidence: p.EvidenceOf(m), ContentBased: m.Shape.Sdk || p.contentBased(m), dedup: p.dedupParameter(m), Attributes: p.AttributesOf(m),
 	}
 	if l.Evidence == NotFIFO || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
 		return nil
@@ -108,7 +99,7 @@ func (p *Index) letterOf(m *Message) *Letter {
 // become the body and the attributes of a message. For any other call it returns nil. It
 // also returns nil without evidence of a FIFO queue.
 func (p *Index) letterAt(c flow.Call) *Letter {
-	l := &Letter{call: c.Instr}
+	l := &Letter{Key: c.Instr}
 	sends := []ssa.CallInstruction{c.Instr}
 	args := flow.Args(c.Instr.Common())
 	bodies := 0

@@ -75,57 +75,35 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 // of GetQueueUrl for a constant name, and texts with a constant such as "orders.fifo": the
 // name of a standard queue has no dot.
 func (p *Index) kindAndName(origins []flow.Origin) (queueName, string) {
-	if name, text := nameIn(origins); name != unknownName {
-		return name, text
-	}
-	if name, text := p.queueOfGetQueueURL(origins); name != unknownName {
-		return name, text
-	}
-	return joinedName(origins)
-}
-
-// joinedName returns the constant end of a FIFO queue's name, as in prefix + ".fifo".
-func joinedName(origins []flow.Origin) (queueName, string) {
+	var names []flow.Origin
 	for _, o := range origins {
+		names = append(names, p.lookedUp(o)...)
+	}
+	for _, o := range names {
 		if o.Kind == flow.FromConst && o.Joined && strings.HasSuffix(o.Text, ".fifo") {
 			return FifoName, o.Text
 		}
 	}
-	return unknownName, ""
+	return nameIn(names)
 }
 
-// queueOfGetQueueURL returns the kind and the name of a queue whose URL is the result of a
-// GetQueueUrl call.
-func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
-	var names []flow.Origin
-	for _, o := range origins {
-		call, ok := o.Root.(*ssa.Call)
-		if o.Kind != flow.FromPath || !ok {
-			return unknownName, ""
-		}
-		callee := flow.CalleeOf(call.Common())
-		if callee == nil || !strings.HasPrefix(callee.Name(), "GetQueueUrl") {
-			return unknownName, ""
-		}
-		for _, arg := range call.Call.Args {
-			if flow.TypeName(arg.Type()) != "GetQueueUrlInput" {
-				continue
-			}
+// lookedUp returns the origins of the name of a queue, if its URL is the result of a
+// GetQueueUrl call. For any other origin it returns the origin.
+func (p *Index) lookedUp(o flow.Origin) []flow.Origin {
+	call, ok := o.Root.(*ssa.Call)
+	if !ok || o.Kind != flow.FromPath {
+		return []flow.Origin{o}
+	}
+	for _, arg := range call.Call.Args {
+		if flow.TypeName(arg.Type()) == "GetQueueUrlInput" {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
-			for _, name := range t.Origins {
-				// The tracer adds an unknown origin, because a call may change its
-				// argument. GetQueueUrl never does, so ignore this origin.
-				if name.Kind != flow.FromUnknown || name.Root != arg {
-					names = append(names, name)
-				}
-			}
+			// The tracer adds an unknown origin, because a call may change its argument.
+			// GetQueueUrl never does, so ignore this origin.
+			return slices.DeleteFunc(t.Origins, func(name flow.Origin) bool { return name.Kind == flow.FromUnknown && name.Root == arg })
 		}
 	}
-	if name, end := joinedName(names); name == FifoName {
-		return name, end
-	}
-	return nameIn(names)
+	return []flow.Origin{o}
 }
 
 // EvidenceOf reports whether the message goes to a FIFO queue: certainly, maybe or not.
@@ -197,10 +175,7 @@ func (p *Index) evidenceFor(m *Message, r Role) evidence {
 // isAlwaysSet reports whether every path to the send sets a field with the role r to a
 // value that is neither nil nor empty.
 func (p *Index) isAlwaysSet(m *Message, r Role) bool {
-	given := false
-	for _, s := range m.All(r) {
-		given = given || !IsEmptyText(s.Value) && !p.nilable(s.Value, nil)
-	}
+	given := slices.ContainsFunc(m.All(r), func(s Set) bool { return !IsEmptyText(s.Value) && !p.nilable(s.Value, nil) })
 	return given && !p.leavesOut(m, r, RoleNone)
 }
 
@@ -210,37 +185,28 @@ func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
 	}
-	for _, d := range m.Derived {
-		if p.contentBased(d) {
-			return true
-		}
+	if slices.ContainsFunc(m.Derived, p.contentBased) {
+		return true
 	}
+	required := RoleNone
 	switch p.EvidenceOf(m) {
-	case SurelyFIFO:
-		return m.complete() && !m.setInCopies[RoleDedup] && p.leavesOut(m, RoleDedup, RoleNone)
+	case NotFIFO:
+		return false
 	case MaybeFIFO:
-		return m.complete() && !m.setInCopies[RoleDedup] && p.leavesOut(m, RoleDedup, RoleGroup)
+		required = RoleGroup
 	}
-	return false
+	return m.complete() && !m.setInCopies[RoleDedup] && p.leavesOut(m, RoleDedup, required)
 }
 
 // leavesOut reports whether a path leads to the send without an assignment to a field with
 // the role r. With a requiredRole other than RoleNone, the path must also assign a field
 // with requiredRole.
 func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
-	for _, c := range m.callees {
-		if c.Has(r) {
-			return false // assignments in the called function are not followed
-		}
+	if slices.ContainsFunc(m.callees, func(c *Message) bool { return c.Has(r) }) {
+		return false // assignments in the called function are not followed
 	}
-	if len(m.bases) > 0 {
-		left := false
-		for _, b := range m.bases {
-			left = left || p.leavesOut(b, r, RoleNone)
-		}
-		if !left {
-			return false
-		}
+	if len(m.bases) > 0 && !slices.ContainsFunc(m.bases, func(b *Message) bool { return p.leavesOut(b, r, RoleNone) }) {
+		return false
 	}
 	w, ok := p.newPathSearch(m)
 	if !ok {
@@ -260,10 +226,7 @@ func (p *Index) leavesOut(m *Message, r, requiredRole Role) bool {
 		}
 		w.excluded[s.Instr.Block()] = true
 	}
-	inherited := false
-	for _, x := range append(m.bases, m.callees...) {
-		inherited = inherited || x.Has(requiredRole)
-	}
+	inherited := slices.ContainsFunc(slices.Concat(m.bases, m.callees), func(x *Message) bool { return x.Has(requiredRole) })
 	if requiredRole != RoleNone && !inherited {
 		w.required = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[requiredRole] {
@@ -291,25 +254,16 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 		return false
 	}
 	seen[v] = true
+	isNilable := func(v ssa.Value) bool { return p.nilable(v, seen) }
 	switch v := v.(type) {
 	case *ssa.Const:
 		return v.IsNil()
 	case *ssa.Phi:
-		for _, e := range v.Edges {
-			if p.nilable(e, seen) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v.Edges, isNilable)
 	case *ssa.UnOp:
 		if cell, ok := v.X.(*ssa.Alloc); ok { // a variable shared with a function literal
-			stores := 0
-			for _, val := range flow.Stores(cell) {
-				if p.nilable(val, seen) {
-					return true
-				}
-				stores++
-			}
-			return stores == 0 && flow.IsReference(v.Type())
+			stored := flow.Stores(cell)
+			return slices.ContainsFunc(stored, isNilable) || len(stored) == 0 && flow.IsReference(v.Type())
 		}
 	case *ssa.Call:
 		return p.returnsNil(v, 0, seen)
@@ -329,12 +283,7 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	if fn == nil || result >= fn.Signature.Results().Len() || !flow.IsReference(fn.Signature.Results().At(result).Type()) {
 		return false
 	}
-	for _, v := range flow.Results(fn, result) {
-		if p.nilable(v, seen) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(flow.Results(fn, result), func(v ssa.Value) bool { return p.nilable(v, seen) })
 }
 
 // isResult reports whether a value is a result of a call.

@@ -38,11 +38,12 @@ const (
 // shape describes one struct type, such as sqs.SendMessageInput: the roles of its fields in
 // a message.
 type shape struct {
-	Pkg, Name string
-	Fields    map[string]Role
-	Sdk       bool // the type belongs to package sqsfifo, which sends only to FIFO queues
-	Batch     bool // the type is the input of a batch call; each of its entries is a message
-	entry     bool // the type is an entry of a batch input
+	pkgs   []string // import paths of the packages with such a type
+	name   string
+	Fields map[string]Role
+	Sdk    bool // the type belongs to package sqsfifo, which sends only to FIFO queues
+	Batch  bool // the type is the input of a batch call; each of its entries is a message
+	entry  bool // the type is an entry of a batch input
 }
 
 var (
@@ -59,22 +60,16 @@ var (
 )
 
 var Shapes = []*shape{
-	{Pkg: sqsV2, Name: "SendMessageInput", Fields: sqsInput},
-	{Pkg: sqsV1, Name: "SendMessageInput", Fields: sqsInput},
-	{Pkg: sqsV2, Name: "SendMessageBatchInput", Fields: sqsBatch, Batch: true},
-	{Pkg: sqsV1, Name: "SendMessageBatchInput", Fields: sqsBatch, Batch: true},
-	{Pkg: sqsV2Types, Name: "SendMessageBatchRequestEntry", Fields: sqsInput, entry: true},
-	{Pkg: sqsV1, Name: "SendMessageBatchRequestEntry", Fields: sqsInput, entry: true},
-	{Pkg: snsV2, Name: "PublishInput", Fields: snsInput},
-	{Pkg: snsV1, Name: "PublishInput", Fields: snsInput},
-	{Pkg: snsV2, Name: "PublishBatchInput", Fields: snsBatch, Batch: true},
-	{Pkg: snsV1, Name: "PublishBatchInput", Fields: snsBatch, Batch: true},
-	{Pkg: snsV2Types, Name: "PublishBatchRequestEntry", Fields: snsInput, entry: true},
-	{Pkg: snsV1, Name: "PublishBatchRequestEntry", Fields: snsInput, entry: true},
-	{Pkg: flow.SDKPath, Name: "Identity", Sdk: true, Fields: map[string]Role{
+	{pkgs: []string{sqsV2, sqsV1}, name: "SendMessageInput", Fields: sqsInput},
+	{pkgs: []string{sqsV2, sqsV1}, name: "SendMessageBatchInput", Fields: sqsBatch, Batch: true},
+	{pkgs: []string{sqsV2Types, sqsV1}, name: "SendMessageBatchRequestEntry", Fields: sqsInput, entry: true},
+	{pkgs: []string{snsV2, snsV1}, name: "PublishInput", Fields: snsInput},
+	{pkgs: []string{snsV2, snsV1}, name: "PublishBatchInput", Fields: snsBatch, Batch: true},
+	{pkgs: []string{snsV2Types, snsV1}, name: "PublishBatchRequestEntry", Fields: snsInput, entry: true},
+	{pkgs: []string{flow.SDKPath}, name: "Identity", Sdk: true, Fields: map[string]Role{
 		"DedupeKey": RoleDedup, "Group": RoleGroup, "Time": RoleTime, "EventID": RoleEventID,
 	}},
-	{Pkg: flow.SDKPath, Name: "Message", Sdk: true, Fields: map[string]Role{
+	{pkgs: []string{flow.SDKPath}, name: "Message", Sdk: true, Fields: map[string]Role{
 		"DedupeKey": RoleDedup, "Group": RoleGroup, "EventID": RoleEventID, "Body": RoleBody, "Attributes": roleAttributes,
 	}},
 }
@@ -100,7 +95,7 @@ func ShapeOf(t types.Type) *shape {
 // ShapeNamed returns the element of Shapes with this package path and type name, or nil.
 func ShapeNamed(path, name string) *shape {
 	for _, s := range Shapes {
-		if s.Name == name && s.Pkg == path {
+		if s.name == name && slices.Contains(s.pkgs, path) {
 			return s
 		}
 	}
@@ -116,11 +111,7 @@ func IsReceived(t types.Type) bool {
 // IsMessaging reports whether a package declares a type for messages, such as
 // SendMessageInput (see Shapes).
 func IsMessaging(path string) bool {
-	switch path {
-	case sqsV1, snsV1, sqsV2, snsV2, sqsV2Types, snsV2Types, flow.SDKPath:
-		return true
-	}
-	return false
+	return slices.ContainsFunc(Shapes, func(s *shape) bool { return slices.Contains(s.pkgs, path) })
 }
 
 // IsSDKModule reports whether the package belongs to this module. Sends in this module

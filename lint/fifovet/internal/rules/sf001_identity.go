@@ -46,7 +46,7 @@ func (p *audit) checkAttribute(l *message.Letter, a message.Attribute) {
 		return
 	}
 	f := finding{
-		rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, maybe: l.Evidence == message.MaybeFIFO, name: fmt.Sprintf("%q", a.Name), cause: identityCause{l.Key()},
+		rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, maybe: l.Evidence == message.MaybeFIFO, name: fmt.Sprintf("%q", a.Name), cause: identityCause{l.Key},
 	}
 	own := l.OwnID()
 	switch {
