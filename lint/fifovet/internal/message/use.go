@@ -248,7 +248,7 @@ func (p *Index) recordParameters(u *Use) []*Use {
 	for _, o := range u.Slice.Origins {
 		fn, s, recorded := p.recordSink(o, paramSink{
 			Role: u.Role, Field: u.Field, Evidence: u.Evidence,
-			Alone: u.Alone && isOnlyFrom(u.Slice.Origins, o.Root), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.dedup)),
+			Alone: u.Alone && isOnlyFrom(u.Slice.Origins, o), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.dedup)),
 			Unless: u.dedup, NoGroup: u.NoGroup,
 			Many: u.many || u.Instr != nil && flow.Cycle(u.Instr.Block())[u.Instr.Block()], Encoded: u.encoded || o.Encoded != nil,
 		})
@@ -266,10 +266,12 @@ func (p *Index) recordParameters(u *Use) []*Use {
 	return more
 }
 
-// isOnlyFrom reports whether a value has no origins except constants and the parameter
-// `root`.
-func isOnlyFrom(origins []flow.Origin, root ssa.Value) bool {
-	return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Root != root })
+// isOnlyFrom reports whether a value has no origins except constants and a part of a
+// parameter.
+func isOnlyFrom(origins []flow.Origin, part flow.Origin) bool {
+	return !slices.ContainsFunc(origins, func(o flow.Origin) bool {
+		return o.Kind != flow.FromConst && (o.Root != part.Root || o.Kind == flow.FromPath && !o.Same(part))
+	})
 }
 
 // payloadOf returns the event passed by a call to a producer of package sqsfifo.

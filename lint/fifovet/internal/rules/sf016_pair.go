@@ -2,6 +2,7 @@ package rules
 
 import (
 	"go/token"
+	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -52,6 +53,8 @@ func (p *audit) oneIDInLoop(s sent) {
 	in := s.at.Block()
 	if made, ok := rootOf(s); ok && s.id.M.InBatch() {
 		in = made.Block()
+	} else if add := addsTo(s); add != nil {
+		in = add.Block()
 	} else if !flow.RepeatsAfterSuccess(s.at) {
 		return
 	}
@@ -72,6 +75,21 @@ func (p *audit) oneIDInLoop(s sent) {
 		f.severity = lint.Warning // the queue may compare the IDs of one group only
 	}
 	p.r.report(f)
+}
+
+// addsTo returns the call of append with which the function adds a message to a list, if
+// the send gets this list, with the IDs and the bodies. Otherwise it returns nil.
+func addsTo(s sent) *ssa.Call {
+	for _, v := range s.body.Slice.InOrder {
+		call, ok := v.(*ssa.Call)
+		if !ok || s.id.M != nil || s.id.Value != s.body.Value || call.Parent() != s.at.Parent() || !types.Identical(call.Type(), s.body.Value.Type()) {
+			continue
+		}
+		if b, ok := call.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
+			return call
+		}
+	}
+	return nil
 }
 
 func rootOf(s sent) (ssa.Instruction, bool) {
@@ -102,7 +120,7 @@ func (p *audit) sends() []sent {
 	index := map[key]int{}
 	urls := map[ssa.CallInstruction]*message.Use{}
 	for _, u := range p.uses {
-		if u.Evidence == message.NotFIFO || u.M != nil && u.M.Shape.Sdk {
+		if u.Evidence == message.NotFIFO || u.M != nil && u.M.Shape.Sdk || u.Role == message.RoleDedup && !u.Alone {
 			continue
 		}
 		for _, at := range u.SendCalls() {

@@ -259,3 +259,81 @@ func (o *office) converted(ctx context.Context, request any, notes []note) error
 	}
 	return nil
 }
+
+// site one ID for letters of a loop: wrong SF016
+func (o *office) oneID(ctx context.Context, request string, texts []string) error {
+	var letters []*box.Letter
+	for _, text := range texts {
+		letters = append(letters, &box.Letter{ID: &request, Body: &text, Group: &request})
+	}
+	return o.box.Post(ctx, letters) // want `SF016: MessageDeduplicationId .through box.Box.Post. is the same in each round`
+}
+
+// site one ID for each letter of a loop: right
+func (o *office) ownID(ctx context.Context, texts map[string]string) error {
+	var letters []*box.Letter
+	for id, text := range texts {
+		letters = append(letters, &box.Letter{ID: &id, Body: &text, Group: &id})
+	}
+	return o.box.Post(ctx, letters)
+}
+
+// site one letter with the lines of a loop: right
+func (o *office) oneLetter(ctx context.Context, request string, lines []string) error {
+	var text []byte
+	for _, line := range lines {
+		text = append(text, line...)
+	}
+	body := string(text)
+	return box.Mail(ctx, o.client, []box.Letter{{ID: &request, Body: &body, Group: &request}})
+}
+
+// site ID that a function makes from its arguments: right
+func (o *office) joined(ctx context.Context, request string, lines []string) error {
+	for _, line := range lines {
+		if err := o.lines(ctx, line, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *office) lines(ctx context.Context, line, request string) error {
+	id := line + "-" + request
+	_, err := o.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &o.url, MessageBody: &line, MessageGroupId: &request, MessageDeduplicationId: &id})
+	return err
+}
+
+// site ID that a function makes from its other argument: right
+func (o *office) joinedOther(ctx context.Context, request string, lines []string) error {
+	for _, line := range lines {
+		if err := o.others(ctx, line, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *office) others(ctx context.Context, line, request string) error {
+	id := request + "-" + line
+	_, err := o.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &o.url, MessageBody: &line, MessageGroupId: &request, MessageDeduplicationId: &id})
+	return err
+}
+
+// site letters whose IDs end in their bodies: right
+func (o *office) signed(ctx context.Context, request string, texts []string) error {
+	var letters []box.Letter
+	for _, text := range texts {
+		letters = append(letters, box.Letter{ID: &request, Body: &text, Group: &request})
+	}
+	return box.Signed(ctx, o.client, letters)
+}
+
+// site one body of a loop for a list of IDs: right
+func (o *office) copied(ctx context.Context, ids, texts []string) error {
+	var lines []string
+	for _, text := range texts {
+		lines = append(lines, text)
+	}
+	return box.Copies(ctx, o.client, ids, lines)
+}

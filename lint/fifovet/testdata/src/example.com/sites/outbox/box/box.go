@@ -4,6 +4,7 @@ package box
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -55,4 +56,36 @@ func (b *box) post(ctx context.Context, letters []*Letter) error {
 		return errTooLong
 	}
 	return err
+}
+
+// Mail sends letters one after the other.
+func Mail(ctx context.Context, client *sqs.Client, letters []Letter) error { // want Mail:"sink"
+	for _, l := range letters {
+		if _, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-north-1.amazonaws.com/42/mail.fifo"), MessageBody: l.Body, MessageGroupId: l.Group, MessageDeduplicationId: l.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Signed sends letters whose IDs end in their bodies.
+func Signed(ctx context.Context, client *sqs.Client, letters []Letter) error { // want Signed:"sink"
+	for _, l := range letters {
+		id := *l.Body + "-" + *l.ID
+		if _, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-north-1.amazonaws.com/42/mail.fifo"), MessageBody: l.Body, MessageGroupId: l.Group, MessageDeduplicationId: &id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Copies sends one text under several IDs.
+func Copies(ctx context.Context, client *sqs.Client, ids, lines []string) error { // want Copies:"sink"
+	text := strings.Join(lines, "\n")
+	for _, id := range ids {
+		if _, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-north-1.amazonaws.com/42/mail.fifo"), MessageBody: &text, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
