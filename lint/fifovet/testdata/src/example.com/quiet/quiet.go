@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/big"
 	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -451,4 +452,18 @@ func (s *service) derived(ctx context.Context, group, body, number string) {
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String(uuid.New(uuid.Order{Account: group, Number: number})),
 	})
+}
+
+// What another function of package slices gets before it is sorted.
+
+func (s *service) sortedLater(ctx context.Context, group string, tags map[string]bool) {
+	var names []string
+	for tag := range tags {
+		names = append(names, tag)
+	}
+	if slices.Contains(names, "draft") {
+		return
+	}
+	slices.Sort(names)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(strings.Join(names, " ")), MessageGroupId: &group})
 }

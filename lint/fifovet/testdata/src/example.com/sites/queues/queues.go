@@ -304,3 +304,16 @@ func optional(extra map[string]string) (dedup, group *string) {
 	}
 	return dedup, group
 }
+
+// site constant or looked-up queue: wrong SF009
+func (g *gate) eitherQueue(ctx context.Context, t toll, local bool) error {
+	url := ordered
+	if !local {
+		found, err := g.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("tolls.fifo")})
+		if err != nil {
+			return err
+		}
+		url = *found.QueueUrl
+	}
+	return g.send(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &t.Plate}) // want `SF009: tolls.fifo is FIFO`
+}
