@@ -56,7 +56,7 @@ func (s *Store) afterCommit(at started) {
 // beginCallers, records the time or handles the step. The result `back` is the length of a
 // backward step that is not yet handled, or 0.
 func (s *Store) beginCallers(ctx context.Context, tx writer, n int) (fence int64, back time.Duration, err error) {
-	at, err := s.readClock(ctx, tx, n)
+	at, err := s.readClock(ctx, tx, n, false)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -115,7 +115,7 @@ func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (
 // begin calls engine.begin and watchClock. The store calls begin before its other
 // statements in a transaction of its own, and afterCommit after the commit.
 func (s *Store) begin(ctx context.Context, tx writer, n int) (started, error) {
-	at, err := s.readClock(ctx, tx, n)
+	at, err := s.readClock(ctx, tx, n, true)
 	if err != nil {
 		return at, err
 	}
@@ -125,10 +125,10 @@ func (s *Store) begin(ctx context.Context, tx writer, n int) (started, error) {
 
 // readClock calls engine.begin and compares the time with the largest earlier time. It
 // ignores small backward steps.
-func (s *Store) readClock(ctx context.Context, tx writer, n int) (started, error) {
+func (s *Store) readClock(ctx context.Context, tx writer, n int, own bool) (started, error) {
 	steps := s.stats.clockSteps.Load()
 	seen := s.seen.Load() // before the clock: a time that another goroutine reads later may be larger
-	at, err := s.engine.begin(ctx, tx, n)
+	at, err := s.engine.begin(ctx, tx, n, own)
 	if err != nil {
 		return at, err
 	}

@@ -146,7 +146,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, annotations ...ledger
 			return err
 		}
 	}
-	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
+	if _, err := l.engine.begin(ctx, tx, 0, false); err != nil {
 		return err
 	}
 	// Another store may have opened the database with Config.LedgerSecret. If so, the

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -31,7 +32,17 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 	return fromMicros(us), nil
 }
 
-var postgresBegin = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), ` + schema.Oldest() + `, idempotency_clock(), (SELECT value FROM idempotency_meta WHERE name = 'clock')`
+// postgresBegin returns the statement of begin. In a transaction of the store, PostgreSQL
+// keeps the plan of each statement. A plan may be from the time when the table was small,
+// so it must use the indexes at any size: all other ways are disabled. In a transaction of
+// a caller, these settings would slow the caller's statements: PostgreSQL plans again.
+func postgresBegin(own bool) string {
+	settings := `set_config('plan_cache_mode', 'force_custom_plan', true)`
+	if own {
+		settings = `set_config('plan_cache_mode', 'force_generic_plan', true) || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)`
+	}
+	return `SELECT ` + settings + `, ` + schema.Oldest() + `, idempotency_clock(), (SELECT value FROM idempotency_meta WHERE name = 'clock')`
+}
 
 // rememberTime returns a statement that records the database time in row "clock". If
 // another transaction has locked the row, the statement ends immediately, without a
@@ -41,12 +52,11 @@ func (postgres) rememberTime() string {
 }
 
 // begin returns an error if the database no longer accepts writes of this version of the
-// program. It also makes PostgreSQL plan each statement of tx again: an earlier plan,
-// from the time when the table was small, might scan the whole table.
-func (postgres) begin(ctx context.Context, tx writer, _ int) (at started, err error) {
+// program.
+func (postgres) begin(ctx context.Context, tx writer, _ int, own bool) (at started, err error) {
 	var mode string
 	var oldest int64
-	if err := tx.QueryRowContext(ctx, postgresBegin).Scan(&mode, &oldest, &at.now, &at.recorded); err != nil {
+	if err := tx.QueryRowContext(ctx, postgresBegin(own)).Scan(&mode, &oldest, &at.now, &at.recorded); err != nil {
 		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	return at, schema.CheckOldest(oldest)
@@ -89,10 +99,13 @@ const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))
 // In postgresClaim, the condition of DO UPDATE implements Decide of package idempotency;
 // the assignments implement Grant. EXCLUDED.created_at is the claim's time, read after
 // taking the lock.
-const postgresClaim = `WITH input AS MATERIALIZED (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::text[], $7::text::bytea[], $8::text::bytea[], $9::text::bytea[], $10::text::bytea[],
-      $11::text::bytea[], $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::text[], $20::text::text[], $21::text::bigint[])
-    AS t (key_id, lock_id, scope, operation_type, key, fingerprint_spec, request_hash, body_hash, message_group, body, token, lease, ttl, resend_for, resend, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe)
+const postgresClaim = `WITH shared AS MATERIALIZED (
+  SELECT * FROM unnest($7::text::bytea[], $8::text::text[], $9::text::text[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[], $13::text::bigint[], $14::text::text[], $15::text::text[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::bigint[])
+    WITH ORDINALITY AS t (scope, operation_type, fingerprint_spec, lease, ttl, resend_for, resend, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, n)
+), input AS MATERIALIZED (
+  SELECT s.*, lock_id, substr($1::bytea, i, 32) AS key_id, substr($1, i + 32, 32) AS request_hash, nullif(substr($1, i + 64, 32), decode(repeat('00', 32), 'hex')) AS body_hash, substr($1, i + 96, 16) AS token,
+    substr($1, i + 112, k) AS key, substr($1, i + 112 + k, g) AS message_group, substr($1, i + 112 + k + g, b) AS body
+  FROM unnest($2::text::bigint[], $3::text::int[], $4::text::int[], $5::text::int[], $6::text::int[], $20::text::int[]) AS t (lock_id, i, k, g, b, n) JOIN shared AS s USING (n)
 ), locked AS MATERIALIZED (
   SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
 )
@@ -206,22 +219,38 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 	return out, nil
 }
 
-// claimArrays returns the parameters of postgresClaim.
+// claimArrays returns the parameters of postgresClaim. Parameter 1 has the bytes of all
+// claims, because PostgreSQL reads the text form of an array slowly. Parameters 2 to 6 have
+// the position and the lengths of the bytes of each claim. Values that are often equal in
+// all claims are in parameters 7 to 19, once for each combination; parameter 20 has the
+// number of each claim's combination.
 func claimArrays(claims []claimOf) []any {
+	var all []byte
+	var shared [][]any
+	numbers := map[[13]any]int64{}
 	rows := make([][]any, len(claims))
 	for i := range claims {
 		c := &claims[i]
-		var ttl any // NULL for a record that never expires
-		if c.Terms.TTL != idempotency.Forever {
-			ttl = duration(c.Terms.TTL)
-		}
-		rows[i] = []any{
-			c.id[:], lockOf(c.id), []byte(c.Key.Scope), c.Key.Operation, []byte(c.Key.Value), c.Fingerprint.Spec, c.Fingerprint.Sum[:], nonZero(c.ExactHash[:]), []byte(c.Group), notNil(c.Body),
-			c.Token[:], duration(c.Terms.Lease), ttl, duration(c.Terms.ResendFor), toInt(c.Resend),
+		v := [13]any{
+			c.Key.Scope, c.Key.Operation, c.Fingerprint.Spec, duration(c.Terms.Lease), nil, duration(c.Terms.ResendFor), toInt(c.Resend),
 			c.Dataset.ID, c.Dataset.Version, c.Dataset.SourceURI, c.Dataset.ArtifactChecksum, c.Dataset.CARELabel, toInt(c.Dataset.ReplaySafe),
 		}
+		if c.Terms.TTL != idempotency.Forever {
+			v[4] = duration(c.Terms.TTL) // otherwise NULL: the record never expires
+		}
+		n := numbers[v]
+		if n == 0 {
+			n = int64(len(numbers) + 1)
+			numbers[v] = n
+			v[0] = []byte(c.Key.Scope)
+			shared = append(shared, v[:])
+		}
+		rows[i] = []any{lockOf(c.id), int64(len(all) + 1), int64(len(c.Key.Value)), int64(len(c.Group)), int64(len(c.Body)), n}
+		all = append(append(append(append(all, c.id[:]...), c.Fingerprint.Sum[:]...), c.ExactHash[:]...), c.Token[:]...)
+		all = append(append(append(all, c.Key.Value...), c.Group...), c.Body...)
 	}
-	return sqldb.Columns(rows)
+	own := sqldb.Columns(rows)
+	return slices.Concat([]any{all}, own[:5], sqldb.Columns(shared), own[5:])
 }
 
 // duration returns d in microseconds, rounded up so that positive durations never become

@@ -12,10 +12,13 @@ import (
 )
 
 // In postgresFinish, the condition and the assignments of UPDATE implement
-// idempotency.ApplyEnding.
+// idempotency.ApplyEnding. The conditions on key_id and status have forms that permit one
+// plan only, at any size of the table: a search of the primary key for each ending. With
+// plain forms, the planner may scan another index of a small table.
 const postgresFinish = `WITH input AS MATERIALIZED (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[], $10::text::bigint[])
-    AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason, lease)
+  SELECT t.*, substr($1::bytea, i, 32) AS key_id, substr($1, i + 32, 32) AS response_hash, substr($1, i + 64, r) AS response
+  FROM unnest($2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::text[], $6::text::text[], $7::text::text[], $8::text::bigint[], $9::text::int[], $10::text::int[])
+    AS t (lock_id, fence, kind, message_id, sequence_number, reason, lease, i, r)
 ), locked AS MATERIALIZED (
   SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
 )
@@ -41,7 +44,7 @@ UPDATE idempotency_keys k SET
   prior_created_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_created_at END,
   prior_expires_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_expires_at END
 FROM locked l
-WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
+WHERE k.key_id = ANY (ARRAY[l.key_id]) AND k.fence = l.fence AND k.status || '' = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
 // postgresFinishEntry also returns the data for a ledger entry: the time of the change
@@ -52,6 +55,7 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 	if len(endings) == 0 {
 		return nil, nil
 	}
+	var all []byte // as in claimArrays
 	rows := make([][]any, len(endings))
 	for i := range endings {
 		t := &endings[i]
@@ -60,9 +64,10 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		extension, _ := t.t.Lease()
 		hash := result.Hash()
 		rows[i] = []any{
-			t.id[:], lockOf(t.id), t.ref.Fence, kindOf(t.t), notNil(result.Response), hash[:], result.MessageID, result.SequenceNumber,
-			failure.Reason, duration(extension),
+			lockOf(t.id), t.ref.Fence, kindOf(t.t), result.MessageID, result.SequenceNumber, failure.Reason, duration(extension),
+			int64(len(all) + 1), int64(len(result.Response)),
 		}
+		all = append(append(append(all, t.id[:]...), hash[:]...), result.Response...)
 	}
 	query := postgresFinish
 	if e.ledger {
@@ -81,7 +86,7 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 			made[idempotency.KeyID(id)] = entry
 		}
 		return err
-	}, query, sqldb.Columns(rows)...)
+	}, query, append([]any{all}, sqldb.Columns(rows)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}

@@ -77,7 +77,7 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 // numbers for claims. A rollback undoes the reservation, but another store must not reserve
 // the same numbers later. The numbers therefore begin at the current time in microseconds
 // or higher, and can repeat only if the clock was set back.
-func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
+func (e *sqlite) begin(ctx context.Context, tx writer, n int, _ bool) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
 		return at, fmt.Errorf("sqlstore: begin: %w", err)

@@ -128,8 +128,9 @@ type engine interface {
 
 	// begin returns an error if the database's schema no longer permits writes by this
 	// version of the program. On SQLite, begin also takes the write lock and reserves
-	// fences (numbers of granted claims) for n claims.
-	begin(ctx context.Context, tx writer, n int) (started, error)
+	// fences (numbers of granted claims) for n claims. The parameter `own` is false if a
+	// caller began tx.
+	begin(ctx context.Context, tx writer, n int, own bool) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement
 	// waits for no other transaction.
