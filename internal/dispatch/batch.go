@@ -71,11 +71,13 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 // schedule puts a group into the list of ready groups, or into the heap of delayed groups
 // if the next attempt must wait. Without an item to send, it calls drop. The group must be
 // neither busy nor queued.
-func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
+func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time, first bool) {
 	switch {
 	case g.notBefore.After(now):
 		heap.Push(&d.delayed, g)
-	case d.endStopped(g, now):
+	case d.endStopped(g, now) && first:
+		d.ready.pushFront(g)
+	case g.firstWaiting() != nil:
 		g.readySince = now
 		d.ready.push(g)
 	default:
@@ -294,7 +296,7 @@ func (d *Dispatcher[M]) nextBatch(now time.Time) *batch[M] {
 	for len(d.delayed) > 0 && !d.delayed[0].notBefore.After(now) {
 		g := heap.Pop(&d.delayed).(*groupQueue[M])
 		g.queued = false
-		d.schedule(g, now)
+		d.schedule(g, now, false)
 	}
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.makeBatch(now)

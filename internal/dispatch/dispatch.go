@@ -333,7 +333,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		}
 		g.push(it)
 		if !g.busy && !g.queued {
-			d.schedule(g, now)
+			d.schedule(g, now, false)
 		}
 	}
 	d.setMinute()

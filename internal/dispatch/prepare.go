@@ -1,22 +1,38 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/verdict"
 )
 
 // prepare is called when the items of the request b have been admitted. It chooses items of
-// the groups in b that can be sent after b. A new goroutine calls Sender.Prepare with these
-// items.
+// the groups in b that can be sent after b, or items of the ready groups if these fill a
+// request. A new goroutine calls Sender.Prepare with these items.
 //
-// It chooses no item of a group whose last item in b was not admitted: the claim of that
-// item may have to wait until others end, and the claims after it would be among them.
+// It chooses no item of a group whose last item in b was not admitted, and none if no item
+// was: the claim of that item may have to wait until others end, and the claims after it
+// would be among them.
 func (d *Dispatcher[M]) prepare(b *batch[M]) {
-	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
+	if len(b.admitted) == 0 || d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared {
 		return
 	}
-	most := d.options.Prepared / 2
+	var items []*Item[M]
+	full := d.isFull()
+	if full {
+		items = d.chooseReady(d.options.Prepared / 2)
+	} else {
+		items = d.chooseBehind(b, d.options.Prepared/2)
+	}
+	if len(items) > 0 {
+		d.workers++
+		go d.prepareItems(items, full)
+	}
+}
+
+// chooseBehind chooses items of the groups in b that can be sent after b.
+func (d *Dispatcher[M]) chooseBehind(b *batch[M], most int) []*Item[M] {
 	items := make([]*Item[M], 0, most)
 	size := b.size
 	// lastChosen has one item of each group in the request b. At first, this is the group's
@@ -59,10 +75,37 @@ func (d *Dispatcher[M]) prepare(b *batch[M]) {
 		}
 		lastChosen = more
 	}
-	if len(items) > 0 {
-		d.workers++
-		go d.prepareItems(items)
+	return items
+}
+
+// chooseReady takes groups from the front of the list of ready groups, and chooses the
+// items of their next requests. The groups wait until their items are prepared.
+func (d *Dispatcher[M]) chooseReady(most int) []*Item[M] {
+	items := make([]*Item[M], 0, most)
+	size := 0
+	var passed []*groupQueue[M] // groups without an item to prepare
+	for d.ready.head != nil && len(items) < most && len(passed) < 2*most {
+		g := d.ready.pop()
+		n := len(items)
+		for it := g.firstWaiting(); it != nil && it.phase == queued && len(items) < min(most, n+d.options.PerGroup); it = it.next {
+			if size += it.Size; it.prepared || !d.mayShareRequest(it) || contains(items, it.Key) || size > maxBytes {
+				break
+			}
+			items = append(items, it)
+		}
+		if g.queued = len(items) == n; g.queued {
+			passed = append(passed, g)
+		}
+		for _, it := range items[n:] {
+			d.countPrepared(it, true)
+			it.phase = sending
+		}
 	}
+	for _, g := range slices.Backward(passed) {
+		d.ready.pushFront(g)
+	}
+	slices.Reverse(items) // so that prepareItems keeps the order of the groups
+	return items
 }
 
 // nextToPrepare returns the first item after the given item that is neither decided nor
@@ -91,8 +134,9 @@ func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
 	it.queue.prepared += by
 }
 
-// prepareItems calls the sender's Prepare and then returns the items to their groups.
-func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
+// prepareItems calls the sender's Prepare and then returns the items to their groups. If the
+// parameter `first` is true, the groups return to the front of the ready groups.
+func (d *Dispatcher[M]) prepareItems(items []*Item[M], first bool) {
 	// Prepare may end this goroutine (runtime.Goexit), so the items are returned in a
 	// deferred function.
 	defer func() {
@@ -104,7 +148,7 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 			// Do not use it.queue: if the item's context ended during Prepare, another
 			// group may be using this queue now.
 			if g := d.groups[it.Group]; g != nil && !g.busy && !g.queued {
-				d.schedule(g, now)
+				d.schedule(g, now, first)
 			}
 		}
 		d.workers--

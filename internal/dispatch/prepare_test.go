@@ -59,8 +59,9 @@ func TestPrepareIsFair(t *testing.T) {
 }
 
 // Each of 52 groups has two items. The first items of the groups that have no request yet
-// fill the next requests, so it is too early to prepare second items.
-func TestPrepareNeedsFewGroups(t *testing.T) {
+// fill the next requests, so these items are prepared, and no second items. Their groups
+// keep their turn.
+func TestPrepareReadyGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
 	try(t, o, func(t *testing.T, c *modelSender) {
@@ -70,7 +71,34 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 		}
 		c.submit(items...)
 		pass(time.Millisecond)
-		require.Empty(t, c.prepared)
+		require.Len(t, c.prepared, 1)
+		require.ElementsMatch(t, []int{20, 22, 24, 26}, c.prepared[0])
+		pass(6 * time.Millisecond)
+		require.Equal(t, [][]int{{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}, {20, 22, 24, 26, 28, 30, 32, 34, 36, 38}}, c.sent())
+	})
+}
+
+// While Prepare runs for the first items of ready groups, these groups wait and the groups
+// behind them are sent. A group whose context has ended meanwhile is not sent.
+func TestReadyGroupsWaitForPrepare(t *testing.T) {
+	o := preparing()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *modelSender) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c.prepare = func([]*item) { time.Sleep(7 * time.Millisecond) }
+		var items []*item
+		for _, group := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ" {
+			items = append(items, c.make(string(group), 1)...)
+		}
+		items[11].Context = ctx
+		c.submit(items...)
+		pass(time.Millisecond)
+		cancel(errOver)
+		pass(5 * time.Millisecond)
+		require.Equal(t, []int{14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, c.sent()[1])
+		c.flush()
+		require.Equal(t, []int{10, 12, 13}, c.sent()[2][:3])
+		require.Equal(t, 1, c.items[11].released)
 	})
 }
 

@@ -115,7 +115,7 @@ func (d *Dispatcher[M]) applyAnswers(b *batch[M], load attempt.Load) time.Time {
 		first += n
 		d.moveDecided(g)
 		if !g.queued {
-			d.schedule(g, now)
+			d.schedule(g, now, false)
 		}
 	}
 	return now
@@ -249,7 +249,7 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	it.queue = g
 	g.push(it)
 	if !g.busy && !g.queued {
-		d.schedule(g, now)
+		d.schedule(g, now, false)
 	}
 }
 

@@ -629,8 +629,9 @@ func TestUnwritableStore(t *testing.T) {
 	})
 }
 
-// The producer claims a request's events with one write to the store, and SendBatch looks
-// up 64 events with one call.
+// The producer claims a request's events with one write to the store at most, because the
+// events of waiting groups are claimed together, and SendBatch looks up 64 events with one
+// call.
 func TestBatchesClaimOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := producertest.NewQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -639,7 +640,7 @@ func TestBatchesClaimOnce(t *testing.T) {
 		p.client.hook(func() error { requests.Add(1); return nil }, nil)
 		require.NoError(t, p.SendBatch(t.Context(), producertest.Scenes(200, 200)).Err())
 		require.EqualValues(t, 200, p.store.claims.Load())
-		require.Equal(t, requests.Load(), p.store.batches.Load())
+		require.LessOrEqual(t, p.store.batches.Load(), requests.Load())
 		require.Less(t, requests.Load(), int64(40))
 		require.EqualValues(t, 4, p.store.lookups.Load())
 		closed(t, p.Producer)
