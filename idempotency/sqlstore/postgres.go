@@ -96,58 +96,38 @@ func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(i
 // because it may repeat numbers after a crash.
 const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))`
 
+// keptWhileRunning has the assignments of postgresClaim for columns that keep their value in
+// a record in progress, and otherwise get the claim's value.
+var keptWhileRunning = columnName.ReplaceAllString(`body_hash, message_group, body, doubt_since, resend_until, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`,
+	`$0 = CASE WHEN k.status = 'in_progress' THEN k.$0 ELSE EXCLUDED.$0 END`)
+
 // In postgresClaim, the condition of DO UPDATE implements Decide of package idempotency;
 // the assignments implement Grant. EXCLUDED.created_at is the claim's time, read after
 // taking the lock.
-const postgresClaim = `WITH shared AS MATERIALIZED (
+var postgresClaim = `WITH shared AS MATERIALIZED (
   SELECT * FROM unnest($7::text::bytea[], $8::text::text[], $9::text::text[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[], $13::text::bigint[], $14::text::text[], $15::text::text[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::bigint[])
     WITH ORDINALITY AS t (scope, operation_type, fingerprint_spec, lease, ttl, resend_for, resend, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, n)
 ), input AS MATERIALIZED (
   SELECT s.*, lock_id, substr($1::bytea, i, 32) AS key_id, substr($1, i + 32, 32) AS request_hash, nullif(substr($1, i + 64, 32), decode(repeat('00', 32), 'hex')) AS body_hash, substr($1, i + 96, 16) AS token,
     substr($1, i + 112, k) AS key, substr($1, i + 112 + k, g) AS message_group, substr($1, i + 112 + k + g, b) AS body
   FROM unnest($2::text::bigint[], $3::text::int[], $4::text::int[], $5::text::int[], $6::text::int[], $20::text::int[]) AS t (lock_id, i, k, g, b, n) JOIN shared AS s USING (n)
-), locked AS MATERIALIZED (
-  SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
-)
+), locked AS MATERIALIZED (SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id))
 INSERT INTO idempotency_keys AS k (key_id, ` + recordColumns + `)
 SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', resend, token, ` + drawnFence + `, 1,
-  LEAST(at + lease, 253402214400000000), at, CASE WHEN resend_for > 0 THEN LEAST(at + resend_for, 253402214400000000) END, '', at, at + ttl,
-  dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, 'absent', NULL, NULL
-FROM locked
-ON CONFLICT (key_id) DO UPDATE SET
+  LEAST(at + lease, 253402214400000000), at, CASE WHEN resend_for > 0 THEN LEAST(at + resend_for, 253402214400000000) END, '', at, at + ttl, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, 'absent', NULL, NULL
+FROM locked ON CONFLICT (key_id) DO UPDATE SET ` + keptWhileRunning + `,
+  fingerprint_spec = EXCLUDED.fingerprint_spec, request_hash = EXCLUDED.request_hash, resend = EXCLUDED.resend, token = EXCLUDED.token, lease_until = EXCLUDED.lease_until,
+  response = '', response_hash = NULL, message_id = '', sequence_number = '', status = 'in_progress',
   generation = CASE WHEN k.status IN ('succeeded', 'failed') AND k.expires_at <= EXCLUDED.created_at THEN k.generation + 1 ELSE k.generation END,
-  fingerprint_spec = EXCLUDED.fingerprint_spec,
-  request_hash = EXCLUDED.request_hash,
-  body_hash = CASE WHEN k.status = 'in_progress' THEN k.body_hash ELSE EXCLUDED.body_hash END,
-  message_group = CASE WHEN k.status = 'in_progress' THEN k.message_group ELSE EXCLUDED.message_group END,
-  body = CASE WHEN k.status = 'in_progress' THEN k.body ELSE EXCLUDED.body END,
-  response = '', response_hash = NULL, message_id = '', sequence_number = '',
-  status = 'in_progress',
   decision = CASE WHEN k.status <> 'in_progress' THEN 'new' WHEN k.token = EXCLUDED.token THEN 'renewed' ELSE 'reclaimed' END,
-  resend = EXCLUDED.resend,
-  token = EXCLUDED.token,
   fence = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.fence ELSE greatest(k.fence + 1, EXCLUDED.fence) END,
   attempts = CASE WHEN k.status = 'in_progress' OR k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.attempts + 1 ELSE 1 END,
-  lease_until = EXCLUDED.lease_until,
-  doubt_since = CASE WHEN k.status = 'in_progress' THEN k.doubt_since ELSE EXCLUDED.doubt_since END,
-  resend_until = CASE WHEN k.status = 'in_progress' THEN k.resend_until ELSE EXCLUDED.resend_until END,
   failure = CASE WHEN k.status = 'in_progress' OR k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.failure ELSE '' END,
-  created_at = CASE WHEN k.status = 'in_progress' THEN k.created_at ELSE EXCLUDED.created_at END,
-  expires_at = CASE WHEN k.status = 'in_progress' THEN k.expires_at ELSE EXCLUDED.expires_at END,
-  dataset_id = CASE WHEN k.status = 'in_progress' THEN k.dataset_id ELSE EXCLUDED.dataset_id END,
-  version = CASE WHEN k.status = 'in_progress' THEN k.version ELSE EXCLUDED.version END,
-  source_uri = CASE WHEN k.status = 'in_progress' THEN k.source_uri ELSE EXCLUDED.source_uri END,
-  artifact_checksum = CASE WHEN k.status = 'in_progress' THEN k.artifact_checksum ELSE EXCLUDED.artifact_checksum END,
-  care_label = CASE WHEN k.status = 'in_progress' THEN k.care_label ELSE EXCLUDED.care_label END,
-  replay_safe = CASE WHEN k.status = 'in_progress' THEN k.replay_safe ELSE EXCLUDED.replay_safe END,
   prior_status = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_status WHEN k.status = 'in_progress' THEN 'in_progress'
     WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN 'failed' ELSE 'absent' END,
-  prior_created_at = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_created_at
-    WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.created_at END,
-  prior_expires_at = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_expires_at
-    WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.expires_at END
-WHERE k.status = 'released'
-  OR k.status IN ('succeeded', 'failed') AND k.expires_at <= EXCLUDED.created_at
+  prior_created_at = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_created_at WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.created_at END,
+  prior_expires_at = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_expires_at WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.expires_at END
+WHERE k.status = 'released' OR k.status IN ('succeeded', 'failed') AND k.expires_at <= EXCLUDED.created_at
   OR k.fingerprint_spec = EXCLUDED.fingerprint_spec AND k.request_hash = EXCLUDED.request_hash AND (
     k.status = 'failed'
     OR k.status = 'in_progress' AND (

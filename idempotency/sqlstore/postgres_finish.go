@@ -17,11 +17,8 @@ import (
 // plain forms, the planner may scan another index of a small table.
 const postgresFinish = `WITH input AS MATERIALIZED (
   SELECT t.*, substr($1::bytea, i, 32) AS key_id, substr($1, i + 32, 32) AS response_hash, substr($1, i + 64, r) AS response
-  FROM unnest($2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::text[], $6::text::text[], $7::text::text[], $8::text::bigint[], $9::text::int[], $10::text::int[])
-    AS t (lock_id, fence, kind, message_id, sequence_number, reason, lease, i, r)
-), locked AS MATERIALIZED (
-  SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
-)
+  FROM unnest($2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::text[], $6::text::text[], $7::text::text[], $8::text::bigint[], $9::text::int[], $10::text::int[]) AS t (lock_id, fence, kind, message_id, sequence_number, reason, lease, i, r)
+), locked AS MATERIALIZED (SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id))
 UPDATE idempotency_keys k SET
   status = CASE
     WHEN l.kind = 'complete' THEN 'succeeded'
@@ -32,17 +29,14 @@ UPDATE idempotency_keys k SET
   lease_until = CASE WHEN l.kind IN ('unknown', 'release') OR l.kind = 'refuted' AND k.prior_status = 'in_progress' THEN LEAST(k.lease_until, l.at)
     WHEN l.kind = 'extend' THEN GREATEST(k.lease_until, LEAST(l.at + l.lease, 253402214400000000)) ELSE k.lease_until END,
   doubt_since = CASE WHEN l.kind IN ('unknown', 'extend') OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.doubt_since END,
-  response = CASE WHEN l.kind = 'complete' THEN l.response ELSE k.response END,
-  response_hash = CASE WHEN l.kind = 'complete' THEN l.response_hash END,
-  message_id = CASE WHEN l.kind = 'complete' THEN l.message_id ELSE k.message_id END,
-  sequence_number = CASE WHEN l.kind = 'complete' THEN l.sequence_number ELSE k.sequence_number END,
+  response = CASE WHEN l.kind = 'complete' THEN l.response ELSE k.response END, response_hash = CASE WHEN l.kind = 'complete' THEN l.response_hash END,
+  message_id = CASE WHEN l.kind = 'complete' THEN l.message_id ELSE k.message_id END, sequence_number = CASE WHEN l.kind = 'complete' THEN l.sequence_number ELSE k.sequence_number END,
   failure = CASE WHEN l.kind IN ('release', 'extend') THEN k.failure ELSE l.reason END,
   created_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_created_at ELSE k.created_at END,
   expires_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_expires_at
     WHEN l.kind = 'release' AND k.prior_status <> 'in_progress' THEN coalesce(k.expires_at, l.at) ELSE k.expires_at END,
   prior_status = CASE WHEN l.kind IN ('unknown', 'extend') OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.prior_status ELSE 'absent' END,
-  prior_created_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_created_at END,
-  prior_expires_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_expires_at END
+  prior_created_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_created_at END, prior_expires_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_expires_at END
 FROM locked l
 WHERE k.key_id = ANY (ARRAY[l.key_id]) AND k.fence = l.fence AND k.status || '' = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
@@ -155,14 +149,11 @@ func (postgres) count(ctx context.Context, q queryer) (n int64, err error) {
 // for each other.
 func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	const free = `UPDATE idempotency_population SET records = records + $1 WHERE shard = (SELECT shard FROM idempotency_population LIMIT 1 FOR UPDATE SKIP LOCKED)`
-	res, err := tx.ExecContext(ctx, free, by)
+	n, err := affected(tx.ExecContext(ctx, free, by))
+	if err == nil && n == 0 {
+		_, err = tx.ExecContext(ctx, `INSERT INTO idempotency_population (records) VALUES ($1)`, by)
+	}
 	if err != nil {
-		return fmt.Errorf("sqlstore: count: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO idempotency_population (records) VALUES ($1)`, by); err != nil {
 		return fmt.Errorf("sqlstore: count: %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"errors"
+	"regexp"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -10,6 +11,8 @@ import (
 
 // recordColumns lists a record's columns except key_id, in scanRecord and recordArgs order.
 const recordColumns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
+
+var columnName = regexp.MustCompile(`\w+`)
 
 // statusText returns a status as stored in the column `status`. The row of an absent record
 // has the text "released".

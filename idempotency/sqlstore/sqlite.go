@@ -78,13 +78,8 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 // the same numbers later. The numbers therefore begin at the current time in microseconds
 // or higher, and can repeat only if the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int, _ bool) (at started, err error) {
-	draw, err := tx.PrepareContext(ctx, sqliteFence)
-	if err != nil {
-		return at, fmt.Errorf("sqlstore: begin: %w", err)
-	}
-	defer draw.Close()
 	var last, oldest int64
-	if err := draw.QueryRowContext(ctx, max(e.lastFence.Load()+1, e.time().UnixMicro()), max(n, 1)).Scan(&last, &oldest, &at.recorded); err != nil {
+	if err := tx.QueryRowContext(ctx, sqliteFence, max(e.lastFence.Load()+1, e.time().UnixMicro()), max(n, 1)).Scan(&last, &oldest, &at.recorded); err != nil {
 		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	at.now = e.time().UnixMicro() // after the wait for the lock
@@ -118,11 +113,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	for i := range claims {
 		c, r := &claims[i], &out[i].record // pointers: the arguments keep slices of both
 		*r = idempotency.Grant(idempotency.Record{}, c.Claim, idempotency.DecisionNew, fence+int64(i), e.time())
-		result, err := insert.ExecContext(ctx, sqliteInsertArgs(c, r)...)
-		if err != nil {
-			return nil, fmt.Errorf("sqlstore: claim: %w", err)
-		}
-		n, err := result.RowsAffected()
+		n, err := affected(insert.ExecContext(ctx, sqliteInsertArgs(c, r)...))
 		if err != nil {
 			return nil, fmt.Errorf("sqlstore: claim: %w", err)
 		}
@@ -139,11 +130,6 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	if err != nil {
 		return nil, err
 	}
-	upsert, err := tx.PrepareContext(ctx, sqliteUpsert)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: claim: %w", err)
-	}
-	defer upsert.Close()
 	for _, i := range old {
 		c, now := claims[i], e.time()
 		found := records[c.id]
@@ -154,7 +140,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 			continue
 		}
 		r := idempotency.Grant(found, c.Claim, d, fence+int64(i), now)
-		if _, err := upsert.ExecContext(ctx, append([]any{c.id[:]}, recordArgs(r, d, c.Resend)...)...); err != nil {
+		if _, err := tx.ExecContext(ctx, sqliteUpsert, append([]any{c.id[:]}, recordArgs(r, d, c.Resend)...)...); err != nil {
 			return nil, fmt.Errorf("sqlstore: claim: %w", err)
 		}
 		out[i] = claimed{decision: d, record: r}
@@ -186,11 +172,7 @@ func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, ou
 			continue
 		}
 		hash := result.Hash()
-		done, err := update.ExecContext(ctx, notNil(result.Response), hash[:], result.MessageID, result.SequenceNumber, t.id[:], t.ref.Fence)
-		if err != nil {
-			return nil, fmt.Errorf("sqlstore: finish: %w", err)
-		}
-		n, err := done.RowsAffected()
+		n, err := affected(update.ExecContext(ctx, notNil(result.Response), hash[:], result.MessageID, result.SequenceNumber, t.id[:], t.ref.Fence))
 		if err != nil {
 			return nil, fmt.Errorf("sqlstore: finish: %w", err)
 		}
@@ -267,27 +249,17 @@ func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {
 }
 
 func (*sqlite) grow(ctx context.Context, tx writer, by int64) error {
-	grow, err := tx.PrepareContext(ctx, sqliteGrow)
-	if err != nil {
-		return fmt.Errorf("sqlstore: count: %w", err)
-	}
-	defer grow.Close()
-	if _, err := grow.ExecContext(withoutCancel(ctx), by); err != nil {
+	if _, err := tx.ExecContext(withoutCancel(ctx), sqliteGrow, by); err != nil {
 		return fmt.Errorf("sqlstore: count: %w", err)
 	}
 	return nil
 }
 
 func (*sqlite) unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error) {
-	count, err := tx.PrepareContext(ctx, sqliteUnfinished)
-	if err != nil {
-		return nil, err
-	}
-	defer count.Close()
 	counts := make(map[string]int64, len(scopes))
 	for _, scope := range scopes {
 		var n int64
-		if err := count.QueryRowContext(withoutCancel(ctx), []byte(scope), limit).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(withoutCancel(ctx), sqliteUnfinished, []byte(scope), limit).Scan(&n); err != nil {
 			return nil, err
 		}
 		counts[scope] = n

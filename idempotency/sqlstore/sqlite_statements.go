@@ -34,13 +34,9 @@ func sqliteInsertArgs(c *claimOf, r *idempotency.Record) []any {
 	}
 }
 
-const sqliteUpsert = `INSERT INTO idempotency_keys (key_id, ` + recordColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint_spec = excluded.fingerprint_spec, request_hash = excluded.request_hash, body_hash = excluded.body_hash,
-  message_group = excluded.message_group, body = excluded.body, response = excluded.response, response_hash = excluded.response_hash, message_id = excluded.message_id, sequence_number = excluded.sequence_number,
-  status = excluded.status, decision = excluded.decision, resend = excluded.resend, token = excluded.token, fence = excluded.fence, attempts = excluded.attempts,
-  lease_until = excluded.lease_until, doubt_since = excluded.doubt_since, resend_until = excluded.resend_until, failure = excluded.failure, created_at = excluded.created_at, expires_at = excluded.expires_at,
-  dataset_id = excluded.dataset_id, version = excluded.version, source_uri = excluded.source_uri, artifact_checksum = excluded.artifact_checksum, care_label = excluded.care_label, replay_safe = excluded.replay_safe,
-  prior_status = excluded.prior_status, prior_created_at = excluded.prior_created_at, prior_expires_at = excluded.prior_expires_at`
+// sqliteUpsert writes all columns: an existing row has the same scope, operation and key.
+var sqliteUpsert = `INSERT INTO idempotency_keys (key_id, ` + recordColumns + `) VALUES (?` + strings.Repeat(", ?", strings.Count(recordColumns, ",")+1) + `)
+ON CONFLICT (key_id) DO UPDATE SET ` + columnName.ReplaceAllString(recordColumns, "$0 = excluded.$0")
 
 const sqliteFinish = `UPDATE idempotency_keys SET status = ?, token = ?, lease_until = ?, doubt_since = ?, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
   failure = ?, created_at = ?, expires_at = ?, prior_status = ?, prior_created_at = ?, prior_expires_at = ? WHERE key_id = ?`

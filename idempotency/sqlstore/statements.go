@@ -94,3 +94,17 @@ func (t compiledTx) QueryContext(ctx context.Context, text string, args ...any) 
 	}
 	return t.Tx.QueryContext(ctx, text, args...)
 }
+
+func (t compiledTx) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	if s := t.statements.byText[text]; s != nil {
+		return t.StmtContext(ctx, s).QueryRowContext(ctx, args...)
+	}
+	return t.Tx.QueryRowContext(ctx, text, args...)
+}
+
+func (t compiledTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if s := t.statements.byText[text]; s != nil {
+		return t.StmtContext(ctx, s).ExecContext(ctx, args...)
+	}
+	return t.Tx.ExecContext(ctx, text, args...)
+}

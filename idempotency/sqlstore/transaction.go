@@ -56,9 +56,6 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	if err != nil {
 		return err
 	}
-	if err := s.grow(ctx, tx, results); err != nil {
-		return err
-	}
 	if err := s.record(ctx, tx, ends, claims, results); err != nil {
 		return err
 	}
@@ -119,24 +116,19 @@ func (c *connection) free() {
 	}
 }
 
-// grow increases the stored number of rows by the number of rows that the claims
-// inserted.
-func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
-	inserted := int64(0)
-	for _, r := range results {
-		if r.inserted {
-			inserted++
-		}
-	}
-	if inserted == 0 {
-		return nil
-	}
-	return s.engine.grow(ctx, tx, inserted)
-}
-
-// record adds a ledger entry for each granted claim, and for each record changed by a
+// record increases the stored number of rows by the number of rows that the claims
+// inserted. It adds a ledger entry for each granted claim, and for each record changed by a
 // call of Finish. Calls of Extend have no entries.
 func (s *Store) record(ctx context.Context, tx writer, ends []ended, claims []claimOf, results []claimed) error {
+	inserted := int64(0)
+	for _, r := range results {
+		inserted += toInt(r.inserted)
+	}
+	if inserted > 0 {
+		if err := s.engine.grow(ctx, tx, inserted); err != nil {
+			return err
+		}
+	}
 	if !s.config.Ledger {
 		return nil
 	}

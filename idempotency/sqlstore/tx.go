@@ -73,9 +73,6 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	if err := s.grow(ctx, tx, results); err != nil {
-		return idempotency.Outcome{}, err
-	}
 	if err := s.record(ctx, tx, nil, admitted, results); err != nil {
 		return idempotency.Outcome{}, err
 	}
