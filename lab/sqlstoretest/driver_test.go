@@ -6,7 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,9 +24,29 @@ type hooks struct {
 	// The function `commit` replaces the driver's Commit for the next transaction. It may call
 	// the real Commit.
 	commit atomic.Pointer[func(real func() error) error]
+
+	mu      sync.Mutex
+	queries []string // all statements so far
+}
+
+// last returns the last statement that contains a text.
+func (h *hooks) last(t *testing.T, text string) string {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, query := range slices.Backward(h.queries) {
+		if strings.Contains(query, text) {
+			return query
+		}
+	}
+	t.Fatalf("no statement has %q", text)
+	return ""
 }
 
 func (h *hooks) before(query string) {
+	h.mu.Lock()
+	h.queries = append(h.queries, query)
+	h.mu.Unlock()
 	if strings.Contains(query, "plan_cache_mode") || strings.Contains(query, "name = 'fence'") {
 		if f := h.begin.Swap(nil); f != nil {
 			(*f)()
