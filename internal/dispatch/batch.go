@@ -68,21 +68,21 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a group into the list of ready groups, or into the heap of delayed groups
-// if the next attempt must wait. Without an item to send, it calls drop. The group must be
-// neither busy nor queued.
+// schedule puts a group into the list of ready groups, at the front if the parameter `first`
+// is true, or into the heap of delayed groups if the next attempt must wait. Without an item
+// to send, it calls drop. The group must be neither busy nor queued.
 func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time, first bool) {
 	switch {
 	case g.notBefore.After(now):
 		heap.Push(&d.delayed, g)
-	case d.endStopped(g, now) && first:
-		d.ready.pushFront(g)
-	case g.firstWaiting() != nil:
-		g.readySince = now
-		d.ready.push(g)
-	default:
+	case !d.endStopped(g, now):
 		d.drop(g)
 		return
+	case first: // it keeps the time since which it is ready
+		d.ready.pushFront(g)
+	default:
+		g.readySince = now
+		d.ready.push(g)
 	}
 	g.queued = true
 }

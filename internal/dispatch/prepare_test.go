@@ -79,7 +79,7 @@ func TestPrepareReadyGroups(t *testing.T) {
 }
 
 // While Prepare runs for the first items of ready groups, these groups wait and the groups
-// behind them are sent. A group whose context has ended meanwhile is not sent.
+// after them are sent. A group whose context has ended meanwhile is not sent.
 func TestReadyGroupsWaitForPrepare(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
