@@ -71,8 +71,11 @@ func TestPrepareReadyGroups(t *testing.T) {
 		}
 		c.submit(items...)
 		pass(time.Millisecond)
-		require.Len(t, c.prepared, 1)
-		require.ElementsMatch(t, []int{20, 22, 24, 26}, c.prepared[0])
+		c.mu.Lock()
+		prepared := slices.Clone(c.prepared)
+		c.mu.Unlock()
+		require.Len(t, prepared, 1)
+		require.ElementsMatch(t, []int{20, 22, 24, 26}, prepared[0])
 		pass(6 * time.Millisecond)
 		require.Equal(t, [][]int{{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}, {20, 22, 24, 26, 28, 30, 32, 34, 36, 38}}, c.sent())
 	})
