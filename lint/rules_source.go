@@ -10,8 +10,8 @@ var sourceRules = []Rule{
 		Wording: "A deduplication ID, or a dedupe key, depends on the event alone. An ID from a clock, a random source, a counter, a receipt " +
 			"handle, a deadline or the address of a pointer is new for each attempt: SQS stores each retry as another message. A value of the process, " +
 			"such as its process ID, is the same for all events: SQS drops all but one. An ID that is minted once and carried in the body is a warning: a " +
-			"retry of the caller still mints another ID. A fresh ID of a received message that is sent again, of a form, or in an exported function " +
-			"whose caller gives the queue, the body and the group, is a warning too, because a second delivery may be meant.",
+			"retry of the caller still mints another ID. A fresh ID of a received message that is sent again, of a form, in code for dead letters, or " +
+			"in an exported function whose caller gives the queue, the body and the group, is a warning too, because a second delivery may be meant.",
 		Source: "F-011 to F-019; KFM v11.2.3, section 4",
 		Fix:    "derive the ID from the identity of the event, or leave the ID to the queue's hash of a canonical body",
 		Passes: OnSource, Since: "0.1.0",

@@ -22,6 +22,10 @@ var (
 	// SettingsName matches types that hold settings.
 	SettingsName = regexp.MustCompile(`(?i)opt|config|setting`)
 
+	// DeadLetterName matches functions, types and packages that put messages into a queue of
+	// dead letters, or back from there.
+	DeadLetterName = regexp.MustCompile(`(?i)dlq|dead_?letter|redrive`)
+
 	// doubleName matches types that replace other types in tests.
 	doubleName = regexp.MustCompile(`(?i)^(mock|fake|stub|noop|nop|dummy|spy)|(mock|fake|stub|spy)$`)
 

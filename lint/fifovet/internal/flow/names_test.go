@@ -29,6 +29,7 @@ func TestNames(t *testing.T) {
 			"id eventID validID newOrder idOf uuidOf knowID renewed",
 		},
 		{"makerName", makerName, "NewBuffer next generate makeKey CreateToken mint randomly", "renew hash lookup keyOf"},
+		{"DeadLetterName", DeadLetterName, "SendToDLQ dlqPublisher DeadLetters dead_letter redrive", "letter deadline Drive"},
 		{"SettingsName", SettingsName, "Config options Settings producerConfig", "Order Event Con"},
 		{"mutatorName", mutatorName, "PutUint64 Encode SetQuery Add MarshalTo", "Reset Input Get"},
 		{"testTag", testTag, "test integration_aws aws.test e2e UnitTests e2e_tests", "latest contest attestation disintegration"},

@@ -59,7 +59,7 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	case p.isFallback(u):
 		say(lint.Warning, "%s falls back to %s: a caller without an ID gets duplicates; refuse an empty ID")
 	case p.isDeliberate(u):
-		say(lint.Warning, "%s comes from %s: each run stores the message again; take it from the received message")
+		say(lint.Warning, "%s comes from %s: each run stores it again; reuse the received ID")
 	case p.isInBody(u, o) && !p.set.strict && !o.Clock && p.mayBeStored(o):
 		say(lint.Info, "%s comes from %s, as does the body: a retry by the caller is stored twice, unless other code stores the ID")
 	case p.isInBody(u, o):
@@ -70,7 +70,7 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	case !o.Clock && p.isInAttribute(u, o) && p.mayBeStored(o):
 		say(lint.Info, "%s comes from %s, as does an attribute: a retry by the caller is stored twice, unless other code stores the ID")
 	case p.isPassedOn(u):
-		say(lint.Warning, "%s comes from %s: a retry by the caller is stored twice; let the caller give it, as it gives queue and body")
+		say(lint.Warning, "%s comes from %s: a retry by the caller is stored twice; let the caller set it")
 	default:
 		say(lint.Error, "%s comes from %s: a retry is stored twice; derive it from the event")
 	}
@@ -101,10 +101,10 @@ func (p *audit) isFallback(u *message.Use) bool {
 }
 
 // isDeliberate reports whether the body of the message is a received message, or comes from
-// a form. The fresh ID may then be meant: a tool that sends dead messages again, or a
-// button of an administrator.
+// a form, or the code is for dead letters by its name. The fresh ID may then be meant: a tool
+// that sends dead messages again, or a button of an administrator.
 func (p *audit) isDeliberate(u *message.Use) bool {
-	return slices.ContainsFunc(p.uses, func(body *message.Use) bool {
+	return flow.DeadLetterName.MatchString(flow.Outermost(u.Fn).String()) || slices.ContainsFunc(p.uses, func(body *message.Use) bool {
 		return body.Role == message.RoleBody && body.Key() == u.Key() && slices.ContainsFunc(body.Slice.InOrder, isReceived)
 	})
 }

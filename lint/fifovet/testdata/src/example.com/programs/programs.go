@@ -63,7 +63,7 @@ func (q *queue) redrive(ctx context.Context, body string, attributes map[string]
 	}
 	if q.config.fifo {
 		id, _ := newUUID()
-		in.MessageDeduplicationId = aws.String(id) // want `SF002: MessageDeduplicationId comes from io.ReadFull`
+		in.MessageDeduplicationId = aws.String(id) // want `SF002: warning: MessageDeduplicationId comes from io.ReadFull`
 		in.MessageGroupId = aws.String(attributes["MessageGroupId"])
 	}
 	_, err := q.client.SendMessage(ctx, in)

@@ -346,7 +346,7 @@ func (d *depot) queues(ctx context.Context, id string, urls []string) error {
 func (d *depot) redrive(ctx context.Context, dead types.Message) error {
 	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: dead.Body, MessageGroupId: aws.String("g"),
-		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores the message again`
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores it again`
 	})
 	return err
 }
@@ -355,7 +355,7 @@ func (d *depot) redrive(ctx context.Context, dead types.Message) error {
 func (d *depot) button(w http.ResponseWriter, r *http.Request) {
 	_, err := d.client.SendMessage(r.Context(), &sqs.SendMessageInput{
 		QueueUrl: aws.String(lib.OrdersURL()), MessageBody: aws.String(r.FormValue("body")), MessageGroupId: aws.String("g"),
-		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores the message again`
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores it again`
 	})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -388,8 +388,22 @@ func Console(ctx context.Context, client *sqs.Client, queueURL string, w Written
 func (d *depot) Bury(ctx context.Context, queueURL string, body []byte, group string) error { // want Bury:"sink QueueUrl MessageBody MessageGroupId"
 	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: &queueURL, MessageBody: aws.String(string(body)), MessageGroupId: &group,
-		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: a retry by the caller is stored twice; let the caller give it`
+		MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: a retry by the caller is stored twice; let the caller set it`
 	})
+	return err
+}
+
+type dlqPublisher struct{ client *sqs.Client }
+
+// site publisher for dead letters whose queue and group are looked up: wrong SF002
+func (p *dlqPublisher) send(ctx context.Context, from string, body []byte) error {
+	queue, err := p.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(strings.TrimSuffix(from, ".fifo") + "-dead.fifo")})
+	if err != nil {
+		return err
+	}
+	in := &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String(string(body)), MessageGroupId: &from}
+	in.MessageDeduplicationId = aws.String(uuid.NewString()) // want `SF002: warning: MessageDeduplicationId comes from uuid.NewString: each run stores it again`
+	_, err = p.client.SendMessage(ctx, in)
 	return err
 }
 
