@@ -70,8 +70,8 @@ func (c *sender) Admit(items []*item, verdicts []verdict.Verdict) {
 // processes may have to wait for the end of their leases.
 const maxPrepared = idempotency.MaxBatch
 
-// Prepare claims events in the store while each event waits for an earlier request of its
-// message group. The event's own request then need not wait for the store.
+// Prepare claims events in the store while they wait for an earlier request, of their own
+// message group or of others. The events' own requests then need not wait for the store.
 func (c *sender) Prepare(items []*item) {
 	records := make([]*memory.Record, len(items))
 	for i, it := range items {

@@ -18,11 +18,14 @@ func (d *Dispatcher[M]) prepare(b *batch[M]) {
 	if len(b.admitted) == 0 || d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared {
 		return
 	}
-	choose, full := d.chooseBehind, d.isFull()
+	var items []*Item[M]
+	full := d.isFull()
 	if full {
-		choose = d.chooseReady
+		items = d.chooseReady(d.options.Prepared / 2)
+	} else {
+		items = d.chooseBehind(b, d.options.Prepared/2)
 	}
-	if items := choose(b, d.options.Prepared/2); len(items) > 0 {
+	if len(items) > 0 {
 		d.workers++
 		go d.prepareItems(items, full)
 	}
@@ -77,7 +80,7 @@ func (d *Dispatcher[M]) chooseBehind(b *batch[M], most int) []*Item[M] {
 
 // chooseReady takes groups from the front of the list of ready groups, and chooses the
 // items of their next requests. The groups wait until their items are prepared.
-func (d *Dispatcher[M]) chooseReady(_ *batch[M], most int) []*Item[M] {
+func (d *Dispatcher[M]) chooseReady(most int) []*Item[M] {
 	items := make([]*Item[M], 0, most)
 	size := 0
 	var passed []*groupQueue[M] // groups without an item to prepare

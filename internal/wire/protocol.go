@@ -65,7 +65,7 @@ func (p protocol) DeserializeResponse(ctx context.Context, schema *smithy.Operat
 // their answer less than 4 KiB.
 var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// Buffer returns an empty buffer for a request. See [Keep].
+// Buffer returns an empty buffer for a request or an answer. See [Keep].
 func Buffer() *bytes.Buffer { return texts.Get().(*bytes.Buffer) }
 
 // maxKept is the largest buffer in bytes that is kept.
@@ -91,7 +91,7 @@ func Read(r *http.Response, out smithy.Deserializable) bool {
 	if r.StatusCode != http.StatusOK {
 		return false
 	}
-	text := texts.Get().(*bytes.Buffer)
+	text := Buffer()
 	defer Keep(text)
 	_, err := text.ReadFrom(r.Body)
 	if err == nil && decode(text.String(), out) {
