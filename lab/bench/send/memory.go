@@ -42,8 +42,8 @@ func (m *memory) Do(r *http.Request) (*http.Response, error) {
 		answer = append(answer, `{"Attributes":{"FifoQueue":"true","ContentBasedDeduplication":"true"}}`...)
 	case "AmazonSQS.SendMessageBatch":
 		answer = append(m.appendEntries(append(answer, `{"Successful":[`...), request.Bytes()), "]}"...)
-	default: // SendMessage
-		answer = m.appendEntries(answer, request.Bytes())
+	default: // SendMessage: an entry without an ID
+		answer = bytes.Replace(m.appendEntries(answer, request.Bytes()), []byte(`"Id":"0",`), nil, 1)
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(answer)), Request: r}, r.Body.Close()
 }
