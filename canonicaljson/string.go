@@ -58,13 +58,17 @@ func appendString(dst []byte, s string) ([]byte, int) {
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	for i < len(s) {
 		if i+8 <= len(s) {
-			// Copy eight bytes, and keep those before the first that needs an escape or a check.
 			n, w := len(dst), word.LoadString64(s, i)
-			dst = slices.Grow(dst, 8)
-			word.Store64(dst[:n+8], n, w)
-			plain := bits.TrailingZeros64(markSpecials(w)) >> 3 // 8 if no byte is marked
-			dst = dst[:n+plain]
-			if i += plain; plain == 8 {
+			dst = slices.Grow(dst, 24)
+			if markSpecials(w) == 0 {
+				word.Store64(dst[:n+8], n, w)
+				dst = dst[:n+8]
+				i += 8
+				continue
+			}
+			copied, end := copyQuoted(dst[:n+24], n, w)
+			dst = dst[:end]
+			if i += copied; copied == 8 {
 				continue
 			}
 		}
@@ -92,6 +96,27 @@ func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 		}
 	}
 	return append(dst, '"'), -1
+}
+
+// copyQuoted copies the eight bytes of w to dst[n:], which has room for 24 bytes, and puts a
+// backslash before each quote and each backslash. It stops at a byte that needs another
+// escape or a check. It returns the number of copied bytes, and the index after the text.
+func copyQuoted(dst []byte, n int, w uint64) (copied, end int) {
+	for {
+		// Store all bytes of w that are left. Later bytes overwrite those after a special one.
+		word.Store64(dst, n, w)
+		plain := bits.TrailingZeros64(markSpecials(w)) >> 3 // 8 if no byte is marked
+		if plain == 8 {
+			return 8, n + 8 - copied
+		}
+		c := byte(w >> (8 * plain))
+		if n, copied = n+plain, copied+plain; c != '"' && c != '\\' {
+			return copied, n
+		}
+		dst[n], dst[n+1] = '\\', c
+		n, copied = n+2, copied+1
+		w = w>>(8*plain+8) | ' '*word.Low<<(56-8*plain) // a space is not special
+	}
 }
 
 // invalidUTF8 returns the offset of the first invalid UTF-8 byte of s, or -1.
