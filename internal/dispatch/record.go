@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // request may start now (see nextBatch). At the end it becomes a reporter if one is needed,
 // because waking another goroutine would take longer.
 func (d *Dispatcher[M]) work(b *batch[M]) {
+	growStack()
 	requesting, reports := false, false
 	defer func() {
 		if !requesting {
@@ -49,6 +51,16 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 	if reports {
 		d.reportLoop()
 	}
+}
+
+// growStack gives the goroutine the stack that a request needs. Otherwise the runtime would
+// double the small stack of a new goroutine several times during the request, and would copy
+// the frames of the request each time.
+//
+//go:noinline
+func growStack() {
+	var space [12 << 10]byte
+	runtime.KeepAlive(&space)
 }
 
 // request sends the admitted items of a batch.
