@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -81,8 +82,9 @@ func TestPrepareReadyGroups(t *testing.T) {
 	})
 }
 
-// While Prepare runs for the first items of ready groups, these groups wait and the groups
-// after them are sent. A group whose context has ended meanwhile is not sent.
+// While Prepare runs for the first items of ready groups, these groups wait, even if they get
+// another item, and the groups after them are sent. A group whose context has ended meanwhile
+// is not sent.
 func TestReadyGroupsWaitForPrepare(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -97,11 +99,35 @@ func TestReadyGroupsWaitForPrepare(t *testing.T) {
 		c.submit(items...)
 		pass(time.Millisecond)
 		cancel(errOver)
+		c.submit(c.make("k", 1)...) // the group of item 10
 		pass(5 * time.Millisecond)
 		require.Equal(t, []int{14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, c.sent()[1])
 		c.flush()
 		require.Equal(t, []int{10, 12, 13}, c.sent()[2][:3])
 		require.Equal(t, 1, c.items[11].released)
+	})
+}
+
+// Nothing is prepared behind a request of which no item was admitted. This request is not made,
+// and its items may have to wait for the end of other claims.
+func TestReadyGroupsBehindAdmittedItems(t *testing.T) {
+	o := preparing()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *modelSender) {
+		var items []*item
+		for i := range 30 {
+			items = append(items, c.item(fmt.Sprint("group ", i)))
+		}
+		c.admit = func(it *item) verdict.Verdict {
+			if it.Message.n < 10 && c.since() < time.Second {
+				return later(time.Second)
+			}
+			return send
+		}
+		c.submit(items...)
+		c.flush()
+		require.Len(t, c.prepared, 1)
+		require.ElementsMatch(t, []int{20, 21, 22, 23}, c.prepared[0], "behind the second request")
 	})
 }
 
