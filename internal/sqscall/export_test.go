@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -57,7 +58,7 @@ func (c *Caller) Learn() {
 		if known {
 			place = &c.lean.single
 		}
-		p.learn = func(r *http.Request) { place.Store(newPattern(r)) }
+		p.learn = func(r *http.Request, left time.Time) { place.Store(newPattern(r, left)) }
 		ctx, o := p.follow(context.Background()), func(o *sqs.Options) { configure(o); o.HTTPClient = anyAnswer{} }
 		if known {
 			_, _ = c.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &text, MessageBody: &text}, o)
@@ -71,4 +72,16 @@ type anyAnswer struct{}
 
 func (anyAnswer) Do(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(nil))}, nil
+}
+
+// NoteSuspension makes the answered requests younger by d, because the monotonic clock, which
+// tells their age, stands still during a suspension.
+func (c *Caller) NoteSuspension(d time.Duration) {
+	for _, known := range []*atomic.Pointer[pattern]{&c.lean.single, &c.lean.batch} {
+		if p := known.Load(); p != nil {
+			younger := *p
+			younger.learned = p.learned.Add(d)
+			known.Store(&younger)
+		}
+	}
 }

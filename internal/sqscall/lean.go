@@ -83,10 +83,11 @@ func newLean(client Client) *lean {
 	return l
 }
 
-// newPattern returns nil for a request with a header that this package does not know, or with
-// another signature than Signature Version 4.
-func newPattern(r *http.Request) *pattern {
-	p := &pattern{request: r.Clone(context.Background()), learned: time.Now()}
+// newPattern returns the pattern for an answered request that left at the given time. It
+// returns nil for a request with a header that this package does not know, or with another
+// signature than Signature Version 4.
+func newPattern(r *http.Request, left time.Time) *pattern {
+	p := &pattern{request: r.Clone(context.Background()), learned: left}
 	p.request.GetBody = nil // it would return the old body
 	header := http.Header{}
 	for name, value := range p.request.Header {
@@ -155,9 +156,9 @@ func (l *lean) send(ctx context.Context, p *progress, in, out any) (*answer, err
 	}
 	like := known.Load()
 	if like == nil || time.Since(like.learned) > maxAge || ctx.Err() != nil {
-		p.learn = func(r *http.Request) {
+		p.learn = func(r *http.Request, left time.Time) {
 			if p.status.Load() == http.StatusOK {
-				known.Store(newPattern(r))
+				known.Store(newPattern(r, left))
 			}
 		}
 		return nil, nil

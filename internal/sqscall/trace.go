@@ -24,9 +24,9 @@ import (
 // net/http's hooks write all fields except the first three. These fields are atomic, because a
 // wrapper of an *sqs.Client may return while another goroutine still writes them.
 type progress struct {
-	permit  func() bool         // whether the request may leave; nil means yes
-	learn   func(*http.Request) // called with an answered request of the SDK, unless nil
-	replays bool                // the SDK only reads the answer to a request of type lean
+	permit  func() bool                           // whether the request may leave; nil means yes
+	learn   func(_ *http.Request, left time.Time) // called with an answered request of the SDK, unless nil
+	replays bool                                  // the SDK only reads the answer to a request of type lean
 
 	calls         atomic.Int32 // calls of the SDK for this request
 	running       atomic.Int32 // calls that have not returned
@@ -130,11 +130,12 @@ var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmissio
 		if err != nil {
 			return middleware.DeserializeOutput{}, middleware.Metadata{}, err
 		}
+		left := time.Now()
 		out, metadata, err := next.HandleDeserialize(hooked, in)
 		if response, ok := out.RawResponse.(*smithyhttp.Response); ok && err == nil {
 			p.receive(response.Response)
 			if request, ok := in.Request.(*smithyhttp.Request); ok && p.learn != nil {
-				p.learn(request.Request)
+				p.learn(request.Request, left)
 			}
 		}
 		return out, metadata, err
