@@ -17,10 +17,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/wire"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -47,7 +49,8 @@ func On(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*s
 }
 
 // WithBothClients runs f twice, each time in a bubble of virtual time: with the queue itself
-// as the client, and with a real *sqs.Client that talks HTTP to the queue.
+// as the client, and with a client like those of sqsfifo.NewClient that talks HTTP to the
+// queue.
 func WithBothClients(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client)) {
 	t.Helper()
 	t.Run("in process", func(t *testing.T) {
@@ -59,7 +62,7 @@ func WithBothClients(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqs
 	t.Run("sqs.Client", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := NewQueue(t, c)
-			f(t, q, q.Client())
+			f(t, q, q.Client(func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) }))
 		})
 	})
 }
