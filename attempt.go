@@ -68,7 +68,7 @@ func (c *sender) Admit(items []*item, verdicts []verdict.Verdict) {
 // maxPrepared is the maximum number of events that the producer claims in the store
 // before it can send them. If the process is killed, these claims remain, and other
 // processes may have to wait for the end of their leases.
-const maxPrepared = idempotency.MaxBatch
+const maxPrepared = 2 * idempotency.MaxBatch
 
 // Prepare claims events in the store while they wait for an earlier request, of their own
 // message group or of others. The events' own requests then need not wait for the store.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -118,4 +119,10 @@ func FuzzPlainMessagesBreakNoRule(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The default quota of a store covers what a producer with the default configuration has
+// under way: the events of its requests, and those claimed in advance.
+func TestDefaultQuotaCoversProducer(t *testing.T) {
+	require.LessOrEqual(t, int64(10*Delivery{}.options().InFlight+maxPrepared), idempotency.DefaultQuota(512))
 }

@@ -18,7 +18,7 @@ import (
 // Before the producer sends an event, it writes a claim of the event to the store. While
 // the claim lasts, no other producer of the store sends the event. One write contains the
 // claims of all events of a request. The producer claims the next events in advance, at
-// most 64 in all, so that their requests need not wait for the store. After the request,
+// most 128 in all, so that their requests need not wait for the store. After the request,
 // the producer records the results in the store.
 //
 // The claims and results have these consequences:

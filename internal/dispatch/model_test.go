@@ -319,7 +319,13 @@ func (c *modelSender) Drop(it *item) {
 }
 
 func (c *modelSender) Prepare(items []*item) {
+	c.d.mu.Lock()
+	prepared := c.d.prepared
+	c.d.mu.Unlock()
 	c.mu.Lock()
+	if prepared > c.d.options.Prepared {
+		c.errorf("%d items are prepared in all", prepared)
+	}
 	c.prepared = append(c.prepared, nil)
 	for _, it := range items {
 		c.prepared[len(c.prepared)-1] = append(c.prepared[len(c.prepared)-1], it.Message.n)

@@ -13,17 +13,19 @@ import (
 //
 // It chooses no item of a group whose last item in b was not admitted, and none if no item
 // was: the claim of that item may have to wait until others end, and the claims after it
-// would be among them.
+// would be among them. It also chooses none while few further items may be prepared, so that
+// a call of Prepare gets many.
 func (d *Dispatcher[M]) prepare(b *batch[M]) {
-	if len(b.admitted) == 0 || d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared {
+	most := min(d.options.Prepared-d.prepared, d.options.Prepared/2)
+	if len(b.admitted) == 0 || most <= d.options.Prepared/8 {
 		return
 	}
 	var items []*Item[M]
 	full := d.isFull()
 	if full {
-		items = d.chooseReady(d.options.Prepared / 2)
+		items = d.chooseReady(most)
 	} else {
-		items = d.chooseBehind(b, d.options.Prepared/2)
+		items = d.chooseBehind(b, most)
 	}
 	if len(items) > 0 {
 		d.workers++

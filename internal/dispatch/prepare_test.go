@@ -21,8 +21,8 @@ func preparing() Options {
 }
 
 // During a request with an item of a group, the dispatcher calls Prepare for the next items
-// of the group. One call gets at most half of Options.Prepared items. Afterwards the items
-// are sent in order.
+// of the group. One call gets at most half of Options.Prepared items, and fewer while others
+// are prepared. Afterwards the items are sent in order.
 func TestPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take
@@ -37,6 +37,7 @@ func TestPrepare(t *testing.T) {
 		c.flush()
 		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}}, c.sent())
 		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, c.reported())
+		require.Equal(t, [][]int{{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10}, {11}}, c.prepared)
 	})
 }
 
