@@ -102,7 +102,12 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, delay 
 		fake.ServeHTTP(w, r)
 	}))
 	defer end()
-	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
+	// As in production, the requests have a signature. Without one, the SDK's middleware would
+	// make all requests of the producer, not only the first.
+	signed := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
+	})
+	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: signed}, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
 	if store.Store != nil {
 		store.Queue = "bench" // each measurement has its own queue name
 	}
