@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -104,9 +105,7 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, delay 
 	defer end()
 	// As in production, the requests have a signature. Without one, the SDK's middleware would
 	// make all requests of the producer, not only the first.
-	signed := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-		return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
-	})
+	signed := credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")
 	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: signed}, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
 	if store.Store != nil {
 		store.Queue = "bench" // each measurement has its own queue name
