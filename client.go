@@ -55,7 +55,7 @@ type Client interface {
 // A producer turns both off for its own requests and checks each message itself.
 func NewClient(cfg aws.Config, options ...func(*sqs.Options)) *sqs.Client {
 	own := func(o *sqs.Options) {
-		o.Protocol = wire.Wrap(o.Protocol)
+		wire.Use(o)
 		client, ok := o.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {
 			return

@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -62,7 +61,7 @@ func WithBothClients(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqs
 	t.Run("sqs.Client", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := NewQueue(t, c)
-			f(t, q, q.Client(func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) }))
+			f(t, q, q.Client(wire.Use))
 		})
 	})
 }

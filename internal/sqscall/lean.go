@@ -56,9 +56,9 @@ func newLean(client Client) *lean {
 	if !ok || os.Getenv("AWS_LAMBDA_FUNCTION_NAME") != "" {
 		return nil
 	}
-	o, plain := c.Options(), sqs.New(sqs.Options{}).Options()
+	o, plain := c.Options(), sqs.New(sqs.Options{}, wire.Use).Options()
 	for _, values := range [][2]any{
-		{o.Protocol, wire.Wrap(plain.Protocol)},
+		{o.Protocol, plain.Protocol},
 		{o.HTTPSignerV4, plain.HTTPSignerV4},
 		{o.EndpointResolverV2, plain.EndpointResolverV2},
 		{o.AuthSchemeResolver, plain.AuthSchemeResolver},

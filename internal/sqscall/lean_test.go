@@ -185,7 +185,7 @@ func TestWhoSends(t *testing.T) {
 		text, status := plain, 200
 		c := sqscall.New(sdkClient("http://localhost", stubHTTP(func(*http.Request) (*http.Response, error) {
 			return response(status, []byte(text)), nil
-		}), func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) }), queueURL)
+		}), wire.Use), queueURL)
 		send := func() { _, _ = c.Send(t.Context(), entries(1), make([]attempt.Answer, 1)) }
 		for _, bad := range []func(){
 			func() { text = "{}" }, func() { text = "" }, func() { text += "x" }, func() { text = text[:100] },
@@ -279,7 +279,7 @@ func TestSameOutcomes(t *testing.T) {
 		})
 		for _, n := range []int{1, 2} {
 			sdk := sqscall.New(sdkClient("http://localhost", h, func(o *sqs.Options) { o.Protocol = protocol{o.Protocol} }), queueURL)
-			own := sqscall.New(sdkClient("http://localhost", h, func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) }), queueURL)
+			own := sqscall.New(sdkClient("http://localhost", h, wire.Use), queueURL)
 			own.Learn()
 			require.True(t, own.IsLean())
 			require.Equal(t, outcomeOf(t, sdk, n), outcomeOf(t, own, n), "%+v", r)
@@ -297,7 +297,7 @@ func TestSameErrorAfterTheTime(t *testing.T) {
 				return nil, r.Context().Err()
 			})
 			c := sqscall.New(sdkClient("http://localhost", h, func(o *sqs.Options) {
-				o.Protocol = wire.Wrap(o.Protocol)
+				wire.Use(o)
 				if i == 0 {
 					o.Protocol = protocol{o.Protocol}
 				}
@@ -342,7 +342,7 @@ func TestAnswerBeforeTheEndOfTheRequest(t *testing.T) {
 			}
 		})
 		return response(200, []byte(success(entries(1)[0]).String())), nil
-	}), func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) }), queueURL)
+	}), wire.Use), queueURL)
 	for i := range 100 {
 		c.Learn()
 		late = i%3 != 0

@@ -58,7 +58,7 @@ func (s *clocked) Do(r *http.Request) (*http.Response, error) {
 // that sends n entries and returns the answer to the last of them. The timeout is long, because
 // its clock stands still during a suspension.
 func leanCaller(t *testing.T, s *clocked, change ...func(*sqs.Options)) (*sqscall.Caller, func(n int) attempt.Answer) {
-	client := sdkClient("http://localhost", s, append(change, func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) })...)
+	client := sdkClient("http://localhost", s, append(change, wire.Use)...)
 	c := sqscall.New(client, queueURL)
 	c.SetTimeout(24 * time.Hour)
 	return c, func(n int) attempt.Answer {

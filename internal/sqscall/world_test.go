@@ -145,7 +145,7 @@ func sdkClient(endpoint string, h aws.HTTPClient, change ...func(*sqs.Options)) 
 		}),
 	}, append([]func(*sqs.Options){func(o *sqs.Options) {
 		if lean {
-			o.Protocol = wire.Wrap(o.Protocol)
+			wire.Use(o)
 		}
 	}}, change...)...)
 }

@@ -21,17 +21,17 @@ import (
 // answer that is not a plain success.
 type protocol struct{ smithyhttp.ClientProtocol }
 
-// Wrap returns a protocol that is equal to p and needs less processor time for sends. It
-// returns p unchanged if p is not the protocol that the SDK uses for SQS (AWS JSON 1.0).
+// Use is an option of an SQS client. It sets a protocol that is equal to the client's and
+// needs less processor time for sends. Use does nothing if the client's protocol is not the
+// one that the SDK uses for SQS (AWS JSON 1.0).
 //
 // The requests have the same JSON values as the SDK's, in the same order. A few characters
 // have another escape: U+0008, U+000C, U+007F, U+2028 and U+2029. The answers and errors are
 // equal to the SDK's.
-func Wrap(p smithyhttp.ClientProtocol) smithyhttp.ClientProtocol {
-	if sdk, ok := p.(*awsjson.Protocol); ok && sdk.ID().Name == "awsJson1_0" {
-		return protocol{sdk}
+func Use(o *sqs.Options) {
+	if sdk, ok := o.Protocol.(*awsjson.Protocol); ok && sdk.ID().Name == "awsJson1_0" {
+		o.Protocol = protocol{sdk}
 	}
-	return p
 }
 
 func (p protocol) SerializeRequest(ctx context.Context, schema *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {

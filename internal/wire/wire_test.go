@@ -52,7 +52,7 @@ func sides() (sdk, own side) {
 			}),
 		}, options...), r}
 	}
-	return create(), create(func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) })
+	return create(), create(wire.Use)
 }
 
 var pieces = []string{

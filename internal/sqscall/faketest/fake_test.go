@@ -116,7 +116,7 @@ func overHTTP(t *testing.T, q *sqstest.Queue) *sqs.Client {
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET"}, nil
 		}),
-	}, func(o *sqs.Options) { o.Protocol = wire.Wrap(o.Protocol) })
+	}, wire.Use)
 }
 
 func entries(bodies ...string) []sqscall.Entry {
